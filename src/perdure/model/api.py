@@ -1,0 +1,250 @@
+"""Calls without a life of their own: standalone activities that the CLI and any client may execute.
+
+Each is one name, one input, one result, on the ``perdure-io`` queue. Errors arrive as ``ApplicationError`` whose
+type is the ``code`` of ``perdure.model.errors`` and whose details are a ``Problem``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from perdure.model.activities import Activity, Kind
+from perdure.model.base import Message
+from perdure.model.errors import FieldError
+from perdure.model.messages import Nothing
+from perdure.model.resources import Offer, OfferFailure, Requirements
+
+
+class Problem(Message):
+    """An expected error, for the wire."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    errors: tuple[FieldError, ...] = ()
+
+
+class Hello(Message):
+    """Who answers. ``blobs`` is the blob store's folder or URL; a folder holds a file ``installation`` with the
+    installation's id, by which a client on the same host knows it."""
+
+    version: str
+    installation: UUID
+    public_key: str
+    """X25519, base64: seals what may be read only by a worker."""
+
+    blobs: str
+    code_limit: int
+    """Bytes of one code archive, uncompressed."""
+
+
+class PlanRequest(Message):
+    project: str
+    configuration: dict[str, Any]
+    user: str = ""
+    arguments: tuple[str, ...] = ()
+    have_env: tuple[str, ...] = ()
+    """Names whose values come sealed."""
+
+    max_offers: int = 50
+
+
+class PlannedOffer(Message):
+    fleet: str
+    instance: str | None = None
+    """The idle instance that would be reused; None: one would be made."""
+
+    offer: Offer
+    availability: str = "available"
+    """``idle``, ``busy``, ``available``, ``not_available``."""
+
+
+class ActiveRun(Message):
+    run_id: UUID
+    status: str
+    submitted_at: datetime
+    user: str = ""
+
+
+class Plan(Message):
+    """What would happen. ``effective`` is every value in force, in the order it is shown."""
+
+    name: str
+    kind: str = "task"
+    effective: tuple[tuple[str, str], ...] = ()
+    requirements: Requirements = Requirements()
+    nodes: int = 1
+    offers: tuple[PlannedOffer, ...] = ()
+    total_offers: int = 0
+    failures: tuple[OfferFailure, ...] = ()
+    active: ActiveRun | None = None
+    """A run of this name that has not ended."""
+
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RunQuery(Message):
+    project: str
+    name: str | None = None
+    run_id: UUID | None = None
+    all: bool = False
+    """Also those that have ended."""
+
+    limit: int = 100
+
+
+class JobRow(Message):
+    job_id: UUID
+    replica: int
+    node: int
+    submission: int
+    status: str
+    reason: str | None = None
+    exit_status: int | None = None
+    message: str = ""
+    instance: str | None = None
+    backend: str | None = None
+    address: str | None = None
+    price: float | None = None
+    resources: str | None = None
+    pull: tuple[int, int] | None = None
+    """Bytes of the image pulled so far, and in all."""
+
+    ports: tuple[tuple[int, int], ...] = ()
+    """(port in the job, port on its host)."""
+
+    log_bytes: int = 0
+    log_complete: bool = False
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class RunRow(Message):
+    run_id: UUID
+    project: str
+    name: str
+    user: str = ""
+    kind: str = "task"
+    status: str
+    reason: str | None = None
+    message: str = ""
+    """Why it waits, or how it ended."""
+
+    submitted_at: datetime
+    ended_at: datetime | None = None
+    jobs: tuple[JobRow, ...] = ()
+    configuration: dict[str, Any] | None = None
+    """Only when one run is asked for. No secret values."""
+
+
+class RunRows(Message):
+    runs: tuple[RunRow, ...] = ()
+
+
+class LogQuery(Message):
+    """Bytes of one job's log from ``offset``. Waits up to ``wait`` seconds for the first new byte."""
+
+    job_id: UUID
+    offset: int = 0
+    limit: int = 1_000_000
+    wait: float = 0.0
+    inline: bool = True
+    """False: only say how far it goes; the caller reads the blob itself."""
+
+
+class LogPage(Message):
+    offset: int
+    next_offset: int
+    data: str = ""
+    """base64; empty unless ``inline``."""
+
+    key: str = ""
+    """The log's key in the blob store."""
+
+    complete: bool = False
+    """Nothing will follow ``next_offset``."""
+
+
+class FleetQuery(Message):
+    project: str
+
+
+class InstanceRow(Message):
+    instance_id: UUID
+    name: str
+    num: int
+    status: str
+    backend: str = ""
+    region: str = ""
+    resources: str = ""
+    price: float = 0.0
+    address: str | None = None
+    busy_blocks: int = 0
+    total_blocks: int = 1
+    reason: str | None = None
+    message: str = ""
+    created_at: datetime
+
+
+class FleetRow(Message):
+    fleet_id: UUID
+    project: str
+    name: str
+    status: str
+    nodes: str = ""
+    placement: str = "any"
+    created_at: datetime
+    instances: tuple[InstanceRow, ...] = ()
+
+
+class FleetRows(Message):
+    fleets: tuple[FleetRow, ...] = ()
+
+
+class OfferQuery(Message):
+    project: str
+    requirements: dict[str, Any] = {}
+    """A ``resources:`` mapping and profile fields, as in a configuration."""
+
+    max_offers: int = 50
+
+
+class OfferRows(Message):
+    offers: tuple[PlannedOffer, ...] = ()
+    total: int = 0
+    failures: tuple[OfferFailure, ...] = ()
+
+
+class Check(Message):
+    """One invariant, and what breaks it."""
+
+    invariant: str
+    ok: bool
+    findings: tuple[str, ...] = ()
+
+
+class Checks(Message):
+    checks: tuple[Check, ...] = ()
+
+
+HELLO = Activity("hello", Kind.REMOTE, Nothing, Hello)
+PLAN = Activity("plan", Kind.REMOTE, PlanRequest, Plan)
+LIST_RUNS = Activity("list_runs", Kind.REMOTE, RunQuery, RunRows)
+READ_LOG = Activity("read_log", Kind.REMOTE, LogQuery, LogPage)
+LIST_FLEETS = Activity("list_fleets", Kind.REMOTE, FleetQuery, FleetRows)
+LIST_OFFERS = Activity("list_offers", Kind.REMOTE, OfferQuery, OfferRows)
+DOCTOR = Activity("doctor", Kind.REMOTE, Nothing, Checks)
+
+ALL: tuple[Activity[Any, Any], ...] = (
+    HELLO,
+    PLAN,
+    LIST_RUNS,
+    READ_LOG,
+    LIST_FLEETS,
+    LIST_OFFERS,
+    DOCTOR,
+)

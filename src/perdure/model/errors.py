@@ -1,0 +1,128 @@
+"""The one tree of expected errors.
+
+::
+
+    PerdureError
+    ├── UserError            the user can mend it            exit code 1
+    │   ├── InvalidConfiguration   every field error, with path, line and hint
+    │   ├── NotFound               no such run, fleet, log …
+    │   ├── Conflict               the name is in use; the state forbids it
+    │   └── CodeTooLarge           what would be uploaded is over the limit
+    ├── CapacityError        nobody has what is asked for
+    ├── ProviderError        a cloud or a host said no
+    │   ├── ProviderThrottled      try again later
+    │   └── OutcomeUnknown         it may or may not have happened: look, then act
+    ├── AgentError           a shim or runner said no
+    │   ├── AgentUnreachable       no answer
+    │   └── AgentRefused           a clear no, with its reason
+    └── ControlPlaneError    Temporal, Postgres or the worker cannot be reached
+
+Each has a stable ``code``, says whose fault it is, and carries what the user should do (``hint``).
+Crossing Temporal, an error becomes an ``ApplicationError`` of type ``code``.
+"""
+
+from __future__ import annotations
+
+from perdure.model.base import Message
+from perdure.model.statuses import Fault
+
+
+class FieldError(Message):
+    """One thing wrong in a configuration."""
+
+    path: str
+    """Dotted, with indices: ``env[2]``, ``resources.gpu``; empty for the whole document."""
+
+    message: str
+    hint: str | None = None
+    line: int | None = None
+    """1-based; None when the input was not a text."""
+
+    column: int | None = None
+
+
+class PerdureError(Exception):
+    """An expected failure, told in one sentence."""
+
+    code = "error"
+    fault = Fault.OURS
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UserError(PerdureError):
+    code = "user-error"
+    fault = Fault.USER
+
+
+class InvalidConfiguration(UserError):
+    """Every mistake of a configuration at once."""
+
+    code = "invalid-configuration"
+
+    def __init__(self, errors: list[FieldError], *, source: str | None = None):
+        self.errors = errors
+        self.source = source
+        super().__init__("; ".join(_in_words(error) for error in errors), hint=None)
+
+
+class NotFound(UserError):
+    code = "not-found"
+
+
+class Conflict(UserError):
+    code = "conflict"
+
+
+class CodeTooLarge(UserError):
+    code = "code-too-large"
+
+
+class CapacityError(PerdureError):
+    code = "no-capacity"
+    fault = Fault.CAPACITY
+
+
+class ProviderError(PerdureError):
+    code = "provider-error"
+    fault = Fault.PROVIDER
+
+
+class ProviderThrottled(ProviderError):
+    code = "provider-throttled"
+    retryable = True
+
+
+class OutcomeUnknown(ProviderError):
+    code = "outcome-unknown"
+    retryable = True
+
+
+class AgentError(PerdureError):
+    code = "agent-error"
+    fault = Fault.AGENT
+
+
+class AgentUnreachable(AgentError):
+    code = "agent-unreachable"
+    retryable = True
+
+
+class AgentRefused(AgentError):
+    code = "agent-refused"
+
+
+class ControlPlaneError(PerdureError):
+    code = "control-plane"
+    retryable = True
+
+
+def _in_words(error: FieldError) -> str:
+    where = error.path or "configuration"
+    if error.line is not None:
+        where += f" (line {error.line})"
+    return f"{where}: {error.message}" + (f" ({error.hint})" if error.hint else "")

@@ -1,0 +1,60 @@
+"""Identities. Names are for people; everything that must not be mixed up carries a UUID.
+
+Ids that a retry must find again are derived (UUIDv5) from what they belong to, so that making one twice gives
+the same one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+RESOURCE_NAME = re.compile(r"^[a-z][a-z0-9-]{1,40}$")
+PROJECT_NAME = re.compile(r"^[a-zA-Z0-9-_]{1,50}$")
+
+
+class RunName(NamedTuple):
+    project: str
+    name: str
+
+
+def run_workflow_id(project: str, name: str) -> str:
+    return f"run/{project}/{name}"
+
+
+def parse_run_workflow_id(workflow_id: str) -> RunName | None:
+    """The project and name that a RunWorkflow's id says, or None if it is not ``run/{project}/{name}``."""
+    parts = workflow_id.split("/")
+    if len(parts) != 3 or parts[0] != "run":
+        return None
+    project, name = parts[1:]
+    if not PROJECT_NAME.match(project) or not RESOURCE_NAME.match(name):
+        return None
+    return RunName(project, name)
+
+
+def job_workflow_id(run_id: UUID, replica: int, node: int, submission: int) -> str:
+    return f"job/{run_id}/{replica}-{node}/{submission}"
+
+
+def instance_workflow_id(instance_id: UUID) -> str:
+    return f"instance/{instance_id}"
+
+
+def fleet_workflow_id(project: str, name: str) -> str:
+    return f"fleet/{project}/{name}"
+
+
+def job_id(run_id: UUID, replica: int, node: int, submission: int) -> UUID:
+    """The submission's UUID: the agents' task id, and the key of its log."""
+    return uuid5(run_id, f"job {replica}-{node} {submission}")
+
+
+def claim_id(run_id: UUID, replica: int, submission: int, attempt: int) -> UUID:
+    """One claim per try to place one submission of one replica."""
+    return uuid5(run_id, f"claim {replica} {submission} {attempt}")
+
+
+def job_name(run: str, replica: int, node: int) -> str:
+    return f"{run}-{node}-{replica}"
