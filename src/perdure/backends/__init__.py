@@ -1,0 +1,73 @@
+"""Where instances come from: one small protocol a backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from perdure.model.messages import Termination
+from perdure.model.resources import Offer, Requirements
+
+
+@dataclass(frozen=True)
+class Order:
+    """A purchase. ``instance_id`` is the client token and the tag: the same order twice makes one instance."""
+
+    instance_id: UUID
+    name: str
+    installation: UUID
+    epoch: int
+    token: str
+    """What its agents ask of callers."""
+
+    offer: Offer
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How to talk to an instance's shim: the path of a unix socket on this machine, and the token."""
+
+    instance_id: UUID
+    socket: str
+    token: str
+
+
+@dataclass(frozen=True)
+class ProviderInstance:
+    """What the provider has, for the sweep."""
+
+    instance_id: UUID
+    installation: UUID
+    epoch: int
+    age: float
+    """Seconds."""
+
+
+class Backend(Protocol):
+    """Errors are of ``perdure.model.errors``: CapacityError, ProviderError and those below it."""
+
+    name: str
+
+    def offers(self, requirements: Requirements) -> list[Offer]:
+        """All it could make, cheapest first, whether they fit or not (``core.placement`` judges). Never blocks:
+        what must be fetched is fetched in the background."""
+        ...
+
+    async def create(self, order: Order) -> None:
+        """Ask for the instance; returns as soon as the provider accepts. Looks before it buys: idempotent."""
+        ...
+
+    async def find(self, instance_id: UUID) -> bool: ...
+
+    async def endpoint(self, instance_id: UUID, token: str) -> Endpoint: ...
+
+    async def address(self, instance_id: UUID) -> str | None:
+        """Where the other nodes reach it (an IP); None while the provider has not said."""
+        ...
+
+    async def terminate(self, instance_id: UUID) -> Termination:
+        """Idempotent. ``gone`` only when the provider says that it is gone, or that it never was."""
+        ...
+
+    async def list(self) -> list[ProviderInstance]: ...

@@ -1,0 +1,74 @@
+"""The effective specification of a run: every value in force, as Postgres keeps it and the agents are told it.
+
+Made once, by ``perdure.spec.resolve``. Holds no secret: a sealed value stays sealed (``Sealed``), and
+``${{ secrets.x }}`` stays a reference, until the activity that hands it to an agent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from perdure.model.base import Message
+from perdure.model.messages import CodeRef
+from perdure.model.policy import RunPolicy
+
+
+class Sealed(Message):
+    """A value only a worker can open: base64 of an X25519 sealed box."""
+
+    sealed: str
+
+
+class RegistryAuth(Message):
+    username: str | Sealed
+    password: str | Sealed
+
+
+class Mapping(Message):
+    """A port of the job; ``local`` None: any free one on the user's machine."""
+
+    container: int
+    local: int | None = None
+
+
+class InstanceMount(Message):
+    instance_path: str
+    path: str
+    optional: bool = False
+
+
+class EffectiveRun(Message):
+    """One run. Memory and shm in MiB, durations in seconds, None is off or unset."""
+
+    policy: RunPolicy
+    type: Literal["task", "service", "dev-environment"] = "task"
+    image: str | None = None
+    entrypoint: tuple[str, ...] | None = None
+    commands: tuple[str, ...] = ()
+    """As written, after interpolation; ``argv`` says how they are run."""
+
+    argv: tuple[str, ...] = ()
+    """The main process: shell and script, or entrypoint and words. Empty: the image's own."""
+
+    env: dict[str, str | Sealed] = Field(default_factory=dict)
+    registry_auth: RegistryAuth | None = None
+    user: str | None = None
+    working_dir: str | None = None
+    privileged: bool = False
+    shm_mib: float | None = None
+    cpu_limit: float | None = None
+    memory_limit_mib: float | None = None
+    ports: tuple[Mapping, ...] = ()
+    mounts: tuple[InstanceMount, ...] = ()
+    code: tuple[CodeRef, ...] = ()
+    repo_exists_action: Literal["error", "skip"] = "error"
+    max_duration: float | None = None
+    stop_duration: float | None = 300.0
+    tags: dict[str, str] = Field(default_factory=dict)
+    configuration: dict[str, Any] = Field(default_factory=dict)
+    """What the user wrote."""
+
+    shown: tuple[tuple[str, str], ...] = ()
+    """Every effective value in words, in the order a plan shows them."""
