@@ -58,3 +58,13 @@ def claim_id(run_id: UUID, replica: int, submission: int, attempt: int) -> UUID:
 
 def job_name(run: str, replica: int, node: int) -> str:
     return f"{run}-{node}-{replica}"
+
+
+def log_key(job_id: UUID) -> str:
+    """The log of one submission, in the blob store."""
+    return f"logs/{job_id}"
+
+
+def code_key(sha256: str) -> str:
+    """A code archive, in the blob store."""
+    return f"code/{sha256}"
