@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,6 +16,10 @@ class Message(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    def but(self, **changes: Any) -> Self:
+        """A copy with these fields changed."""
+        return self.model_copy(update=changes)
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from perdure.model.base import Message
 from perdure.model.errors import FieldError
-from perdure.model.events import Nudge, Placement
+from perdure.model.events import JobEnded, JobReported, Nudge, Placement
 from perdure.model.policy import RunPolicy
 from perdure.model.resources import Offer, OfferFailure, Requirements
 from perdure.model.statuses import (
@@ -90,6 +90,18 @@ class RunRecord(Message):
     heard: tuple[UUID, ...] = ()
     at: datetime
     final: bool = False
+
+
+class CatchUp(Message):
+    """Ask how a run's jobs stand, as Postgres knows it; ``submission`` None: the latest of each."""
+
+    run_id: UUID
+    replica: int | None = None
+    submission: int | None = None
+
+
+class Caught(Message):
+    news: tuple[JobReported | JobEnded, ...] = ()
 
 
 # --- placement ----------------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ class RunReasonRule(NamedTuple):
 
 
 RUN_REASONS: dict[RunReason, RunReasonRule] = {
-    RunReason.ALL_JOBS_DONE: RunReasonRule(RunStatus.DONE, JobReason.DONE_BY_RUNNER),
+    RunReason.ALL_JOBS_DONE: RunReasonRule(RunStatus.DONE, JobReason.TERMINATED_BY_SERVER),
     RunReason.JOB_FAILED: RunReasonRule(RunStatus.FAILED, JobReason.TERMINATED_BY_SERVER),
     RunReason.RETRY_LIMIT_EXCEEDED: RunReasonRule(RunStatus.FAILED, JobReason.TERMINATED_BY_SERVER),
     RunReason.STOPPED_BY_USER: RunReasonRule(RunStatus.TERMINATED, JobReason.TERMINATED_BY_USER),

@@ -1,0 +1,287 @@
+"""``apply(state, event)``: take in what happened. Total: what does not fit the state changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from uuid import UUID
+
+from perdure.core.run.commands import (
+    Command,
+    EndReplica,
+    EndRun,
+    PlaceReplica,
+    Rest,
+    Resubmit,
+    StopJob,
+)
+from perdure.core.run.state import (
+    Event,
+    Failure,
+    Heard,
+    Issued,
+    Job,
+    Made,
+    Phase,
+    Placed,
+    Replica,
+    RunState,
+    Started,
+    Stop,
+    Stopped,
+    Withdrawn,
+)
+from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
+from perdure.model.ids import job_id
+from perdure.model.statuses import ClaimStatus, JobStatus, RetryEvent
+
+
+def apply(state: RunState, event: Event) -> RunState:
+    """The state after ``event``. An event of another run, claim or submission is dropped."""
+    match event:
+        case Issued():
+            return _issued(state, event.command)
+        case StopWanted():
+            return _stop_wanted(state, event)
+        case Placed():
+            return _answered(_placed(state, event), f"place {event.claim_id}")
+        case ClaimGranted():
+            return _granted(state, event.claim_id, event.placements, event.ready)
+        case ClaimFailed():
+            return _claim_failed(state, event.claim_id, event.at, event.message, event)
+        case Withdrawn():
+            return _answered(_withdrawn(state, event.claim_id), event.key)
+        case Made():
+            return _answered(_made(state, event.instance_id), event.key)
+        case Started():
+            state = _job(state, event.replica, event.node, event.submission, lambda job: job.but(started=True))
+            return _all(_answered(state, event.key), event.known)
+        case Stopped():
+            return _all(_answered(state, event.key), event.known)
+        case JobReported():
+            return _reported(state, event)
+        case JobEnded():
+            return _ended(state, event)
+        case Heard():
+            return state.but(unheard=tuple(job for job in state.unheard if job not in event.jobs))
+
+
+def _all(state: RunState, events: Iterable[JobReported | JobEnded]) -> RunState:
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def _answered(state: RunState, key: str) -> RunState:
+    return state.but(outstanding=state.outstanding - {key})
+
+
+# --- commands that were given -------------------------------------------------------------------------------------
+
+
+def _issued(state: RunState, command: Command) -> RunState:
+    match command:
+        case EndRun():
+            return state.but(ending=command.reason, ending_message=command.message)
+        case Resubmit():
+            failure = Failure(event=command.event, at=command.at, message=command.message)
+            return _replica(state, command.replica, lambda it: it.but(failure=failure))
+        case Rest():
+            return _replica(state, command.replica, lambda it: _rest(it, command))
+        case EndReplica():
+            return _replica(state, command.replica, lambda it: it.but(phase=Phase.OVER, loose=False))
+        case PlaceReplica():
+            state = _replica(state, command.replica, lambda it: it.but(phase=Phase.CLAIMING, not_before=None))
+        case StopJob():
+            level = Stop.ABORT if command.abort else Stop.GRACEFUL
+            state = _job(state, command.replica, command.node, command.submission, lambda job: job.but(stop=level))
+        case _:
+            pass
+    return state.but(outstanding=state.outstanding | {command.key}) if command.kind != "close" else state
+
+
+def _rest(replica: Replica, command: Rest) -> Replica:
+    """Pause before the next claim: of the next submission, or of this one once more."""
+    return replica.but(
+        phase=Phase.RESTING,
+        submission=replica.submission + 1 if command.next_submission else replica.submission,
+        attempt=0 if command.next_submission else replica.attempt + 1,
+        pauses=replica.pauses + 1,
+        not_before=command.until,
+        clock=command.clock,
+        placements=(),
+        jobs=(),
+        failure=None,
+        message=replica.failure.message if replica.failure else replica.message,
+        loose=False,
+    )
+
+
+def _stop_wanted(state: RunState, event: StopWanted) -> RunState:
+    """A stop only ever gets harder: graceful, then abort."""
+    if event.abort or state.stop is Stop.ABORT:
+        return state.but(stop=Stop.ABORT)
+    return state.but(stop=Stop.GRACEFUL)
+
+
+# --- placement ----------------------------------------------------------------------------------------------------
+
+
+def _placed(state: RunState, event: Placed) -> RunState:
+    answer = event.answer
+    match answer.status:
+        case ClaimStatus.GRANTED | ClaimStatus.READY:
+            return _granted(state, event.claim_id, answer.placements, answer.status is ClaimStatus.READY)
+        case ClaimStatus.WAITING:
+            return _claim(
+                state,
+                event.claim_id,
+                {Phase.CLAIMING},
+                lambda it: it.but(phase=Phase.WAITING, message=answer.message, tried=answer.tried),
+            )
+        case ClaimStatus.REFUSED | ClaimStatus.FAILED:
+            return _claim_failed(state, event.claim_id, event.at, answer.message, answer)
+        case ClaimStatus.RELEASED:
+            return _placed_before(state, event)
+
+
+def _placed_before(state: RunState, event: Placed) -> RunState:
+    """This claim had its time already (a Temporal reset): its jobs are as Postgres says, and not run again."""
+    ends = {known.node for known in event.known}
+    if len(ends) < state.policy.nodes:
+        message = event.answer.message or "its claim was released meanwhile"
+        return _claim_failed(state, event.claim_id, event.at, message, event.answer)
+    places = tuple(Placement(node=node, instance_id=event.claim_id) for node in range(state.policy.nodes))
+    state = _granted(state, event.claim_id, places, ready=True)
+    state = _claim(
+        state,
+        event.claim_id,
+        {Phase.LIVE},
+        lambda it: it.but(loose=False, jobs=tuple(job.but(started=True) for job in it.jobs)),
+    )
+    return _all(state, event.known)
+
+
+def _granted(state: RunState, claim: UUID, placements: tuple[Placement, ...], ready: bool) -> RunState:
+    placements = tuple(sorted(placements, key=lambda place: place.node))
+    return _claim(
+        state,
+        claim,
+        {Phase.CLAIMING, Phase.WAITING, Phase.MAKING},
+        lambda it: _live(it, placements) if ready else _making(it, placements),
+    )
+
+
+def _making(replica: Replica, placements: tuple[Placement, ...]) -> Replica:
+    if replica.phase is Phase.MAKING:
+        return replica
+    return replica.but(phase=Phase.MAKING, placements=placements, message="", tried=(), loose=True)
+
+
+def _live(replica: Replica, placements: tuple[Placement, ...]) -> Replica:
+    jobs = tuple(Job(node=place.node, placement=place) for place in placements)
+    return replica.but(phase=Phase.LIVE, placements=placements, jobs=jobs, message="", tried=(), loose=True)
+
+
+def _claim_failed(state: RunState, claim: UUID, at: datetime, message: str, said: ClaimFailed | object) -> RunState:
+    """No instance, or not all of them: the claim holds nothing any more."""
+    failure = Failure(event=RetryEvent.NO_CAPACITY, at=at, message=message)
+    tried = getattr(said, "tried", ())
+    return _claim(
+        state,
+        claim,
+        {Phase.CLAIMING, Phase.WAITING, Phase.MAKING},
+        lambda it: it.but(
+            phase=Phase.LIVE, jobs=(), placements=(), failure=failure, message=message, tried=tried, loose=False
+        ),
+    )
+
+
+def _made(state: RunState, instance: UUID) -> RunState:
+    def change(place: Placement) -> Placement:
+        return place.but(fresh=False) if place.instance_id == instance else place
+
+    return state.but(
+        replicas=tuple(it.but(placements=tuple(change(place) for place in it.placements)) for it in state.replicas)
+    )
+
+
+def _withdrawn(state: RunState, claim: UUID) -> RunState:
+    """The claim holds nothing any more; jobs that had not been started never will be."""
+
+    def change(replica: Replica) -> Replica:
+        if replica.phase in (Phase.WAITING, Phase.MAKING, Phase.LIVE):
+            started = tuple(job for job in replica.jobs if job.started)
+            return replica.but(phase=Phase.LIVE, jobs=started, loose=False)
+        return replica.but(loose=False)
+
+    return _claim(state, claim, set(Phase), change)
+
+
+# --- jobs ---------------------------------------------------------------------------------------------------------
+
+_ORDER = (JobStatus.SUBMITTED, JobStatus.PROVISIONING, JobStatus.PULLING, JobStatus.RUNNING, JobStatus.TERMINATING)
+
+
+def _reported(state: RunState, event: JobReported) -> RunState:
+    """Statuses only go forward, whatever order the news comes in."""
+
+    def change(job: Job) -> Job:
+        if job.over or event.status.final or _ORDER.index(event.status) <= _ORDER.index(job.status):
+            return job
+        return job.but(status=event.status, started=True)
+
+    if event.run_id != state.policy.run_id:
+        return state
+    state = _job(state, event.replica, event.node, event.submission, change)
+    if event.status is JobStatus.RUNNING:
+        state = _replica(
+            state, event.replica, lambda it: it.but(pauses=0) if it.submission == event.submission else it
+        )
+    return state
+
+
+def _ended(state: RunState, event: JobEnded) -> RunState:
+    """The first end counts; the same end told again is only marked to be noted as heard."""
+
+    def change(job: Job) -> Job:
+        if job.over:
+            return job
+        return job.but(
+            started=True,
+            status=event.status,
+            reason=event.reason,
+            exit_status=event.exit_status,
+            message=event.message,
+            ended_at=event.at,
+        )
+
+    if event.run_id != state.policy.run_id:
+        return state
+    state = _job(state, event.replica, event.node, event.submission, change)
+    heard = job_id(event.run_id, event.replica, event.node, event.submission)
+    return state if heard in state.unheard else state.but(unheard=(*state.unheard, heard))
+
+
+# --- reaching one part --------------------------------------------------------------------------------------------
+
+
+def _replica(state: RunState, num: int, change: Callable[[Replica], Replica]) -> RunState:
+    return state.but(replicas=tuple(change(it) if it.num == num else it for it in state.replicas))
+
+
+def _claim(state: RunState, claim: UUID, phases: set[Phase], change: Callable[[Replica], Replica]) -> RunState:
+    return state.but(
+        replicas=tuple(
+            change(it) if it.phase in phases and state.claim_of(it) == claim else it for it in state.replicas
+        )
+    )
+
+
+def _job(state: RunState, num: int, node: int, submission: int, change: Callable[[Job], Job]) -> RunState:
+    def in_replica(replica: Replica) -> Replica:
+        if replica.phase is not Phase.LIVE or replica.submission != submission:
+            return replica
+        return replica.but(jobs=tuple(change(job) if job.node == node else job for job in replica.jobs))
+
+    return _replica(state, num, in_replica)
