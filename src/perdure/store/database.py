@@ -1,0 +1,49 @@
+"""The pool of connections, and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from perdure.model.errors import ControlPlaneError
+
+POOL = 20
+"""Connections of one worker: at least its workflow-task slots, each of which may run a transaction."""
+
+
+def driver_url(url: str) -> URL:
+    """The same database through asyncpg, whatever dialect of URL was given."""
+    return make_url(url).set(drivername="postgresql+asyncpg")
+
+
+class Database:
+    """One installation's database. Make one a process."""
+
+    def __init__(self, url: str, *, pool: int = POOL):
+        self.url = url
+        self._engine = create_async_engine(driver_url(url), pool_size=pool, max_overflow=0, pool_timeout=10)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction: committed at the end of the block, rolled back if it raises.
+
+        Raises:
+            ControlPlaneError: the database cannot be reached, or went away. Safe to try again: every write of
+                ours may be repeated.
+        """
+        try:
+            async with self._engine.begin() as connection:
+                yield connection
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise ControlPlaneError("the database went away") from error
+            raise
+        except OSError as error:
+            raise ControlPlaneError(f"the database cannot be reached: {error}") from error
+
+    async def close(self) -> None:
+        await self._engine.dispose()

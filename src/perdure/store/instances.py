@@ -1,0 +1,122 @@
+"""Instances: what was ordered, what was bought, where it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pydantic import TypeAdapter
+from sqlalchemy import Row, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from perdure.model.errors import NotFound
+from perdure.model.resources import Offer, OfferFailure
+from perdure.model.statuses import InstanceReason, InstanceStatus
+
+OFFERS: TypeAdapter[tuple[Offer, ...]] = TypeAdapter(tuple[Offer, ...])
+FAILURES: TypeAdapter[tuple[OfferFailure, ...]] = TypeAdapter(tuple[OfferFailure, ...])
+
+
+@dataclass(frozen=True)
+class InstanceRecord:
+    """An instance's row, as remote steps need it."""
+
+    instance_id: UUID
+    name: str
+    num: int
+    project: str
+    fleet_id: UUID
+    backend: str
+    status: InstanceStatus
+    reason: InstanceReason | None
+    offers: tuple[Offer, ...]
+    """To try in order; kept at the grant."""
+
+    offer: Offer | None
+    """The one that was taken."""
+
+    failures: tuple[OfferFailure, ...]
+    token: str
+    address: str | None
+    total_blocks: int
+    busy_blocks: int
+
+
+_COLUMNS = """
+    i.id, i.name, i.num, p.name AS project, i.fleet_id, i.backend, i.status, i.reason, i.offers, i.offer,
+    i.failures, i.token, i.address, i.total_blocks, i.busy_blocks
+"""
+
+
+async def load(tx: AsyncConnection, instance_id: UUID) -> InstanceRecord:
+    """Raises: NotFound."""
+    query = text(f"SELECT {_COLUMNS} FROM instances i JOIN projects p ON p.id = i.project_id WHERE i.id = :id")
+    row = (await tx.execute(query, {"id": instance_id})).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no instance {instance_id}")
+    return _record(row)
+
+
+async def living(tx: AsyncConnection) -> list[InstanceRecord]:
+    """Every instance that its provider has not said is gone."""
+    query = (
+        f"SELECT {_COLUMNS} FROM instances i JOIN projects p ON p.id = i.project_id WHERE i.status <> 'terminated'"
+    )
+    return [_record(row) for row in await tx.execute(text(query))]
+
+
+async def choose_offer(tx: AsyncConnection, instance_id: UUID, offer: Offer) -> bool:
+    """Write which offer is about to be asked for (again, for the next one). Write it before the call.
+
+    False if the instance is not to be made any more.
+    """
+    query = text("""
+        UPDATE instances SET status = 'provisioning', offer = :offer, backend = :backend, region = :region
+        WHERE id = :id AND status IN ('pending', 'provisioning')
+    """).bindparams(bindparam("offer", type_=JSONB))
+    values: dict[str, Any] = {
+        "id": instance_id,
+        "offer": offer.model_dump(mode="json"),
+        "backend": offer.backend,
+        "region": offer.region,
+    }
+    return (await tx.execute(query, values)).rowcount == 1
+
+
+async def add_failure(tx: AsyncConnection, instance_id: UUID, failure: OfferFailure) -> None:
+    """Keep why an offer did not do, for the user to read. The same words twice are kept once."""
+    query = text("""
+        UPDATE instances SET failures = failures || jsonb_build_array(CAST(:failure AS jsonb))
+        WHERE id = :id AND NOT failures @> jsonb_build_array(CAST(:failure AS jsonb))
+    """).bindparams(bindparam("failure", type_=JSONB))
+    await tx.execute(query, {"id": instance_id, "failure": failure.model_dump(mode="json")})
+
+
+async def set_reached(tx: AsyncConnection, instance_id: UUID, address: str | None = None) -> None:
+    """Its shim answered just now, and is at ``address`` if that was learnt."""
+    query = text(
+        "UPDATE instances SET heard_at = now(), address = coalesce(CAST(:address AS text), address) WHERE id = :id"
+    )
+    await tx.execute(query, {"id": instance_id, "address": address})
+
+
+def _record(row: Row[Any]) -> InstanceRecord:
+    return InstanceRecord(
+        instance_id=row.id,
+        name=row.name,
+        num=row.num,
+        project=row.project,
+        fleet_id=row.fleet_id,
+        backend=row.backend,
+        status=InstanceStatus(row.status),
+        reason=InstanceReason(row.reason) if row.reason else None,
+        offers=OFFERS.validate_python(row.offers),
+        offer=Offer.model_validate(row.offer) if row.offer else None,
+        failures=FAILURES.validate_python(row.failures),
+        token=row.token,
+        address=row.address,
+        total_blocks=row.total_blocks,
+        busy_blocks=row.busy_blocks,
+    )
