@@ -126,6 +126,11 @@ class ClaimRequest(Message):
 
     idle_duration: float | None = 300.0
     queue_patience: float = 600.0
+    keep: float = 0.0
+    """Seconds that instances already had stay idle for it if another one cannot be had (the retry backoff)."""
+
+    not_before: datetime | None = None
+    """It waits until then, whatever is free; ask again when the time has come."""
 
 
 class ClaimAnswer(Message):

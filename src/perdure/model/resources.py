@@ -51,6 +51,7 @@ class Gpu(Message):
     vendor: str = "nvidia"
     name: str = ""
     memory_mib: float = 0
+    compute_capability: tuple[int, int] | None = None
 
 
 class Resources(Message):
