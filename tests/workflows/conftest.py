@@ -1,0 +1,218 @@
+"""A real Temporal server and a real Postgres, with workflows and transactions as they are, and simulated agents."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+import pytest_asyncio
+from activities.fleets import Fleets
+from activities.instance_rows import InstanceRows
+from activities.placement import Placement
+from activities.runs import Runs
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+import workflows
+from activities.recall import Recall
+from activities.world import World
+from perdure.model.messages import FleetInput, JobOutcome
+from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, WATCH_QUEUE, WORKFLOW_QUEUE
+from perdure.model.timing import Timing
+from perdure.store import installation
+from perdure.store.database import Database
+from tests.support.invariants import assert_invariants
+from tests.support.postgres import database, database_url, postgres_server
+from tests.support.simulated import OFFER, SimulatedHosts
+
+__all__ = ["database", "database_url", "postgres_server"]
+
+QUICK = Timing(
+    heartbeat=2.0,
+    watch_heartbeat=3.0,
+    activity_retry=0.05,
+    retry_backoff=(0.2, 0.4),
+    stop_grace=0.5,
+    abort_bound=2.0,
+    terminate_retry=0.05,
+)
+
+
+@dataclass
+class LocalOffers:
+    """The local backend's offers; everything else of it is simulated in activities."""
+
+    name: str = "local"
+
+    def offers(self, requirements: object) -> list[Any]:
+        return [OFFER]
+
+
+@dataclass
+class Lab:
+    """What a scenario works with."""
+
+    client: Client
+    database: Database
+    hosts: SimulatedHosts
+    world: World
+    outcomes: list[JobOutcome] = field(default_factory=list)
+
+    async def submit(self, name: str, **configuration: object) -> WorkflowHandle[Any, Any]:
+        configuration = {"type": "task", "commands": ["true"], **configuration}
+        return await self.client.start_workflow(
+            "RunWorkflow",
+            {"configuration": configuration},
+            id=f"run/main/{name}",
+            task_queue=WORKFLOW_QUEUE,
+        )
+
+    async def end(self, handle: WorkflowHandle[Any, Any], seconds: float = 30) -> str:
+        """The status a run ended with, and nothing left behind."""
+        try:
+            result = await asyncio.wait_for(handle.result(), seconds)
+            return result["status"]
+        except WorkflowFailureError as error:
+            return f"failed: {error.cause}"
+
+    async def status(self, handle: WorkflowHandle[Any, Any], *wanted: str, seconds: float = 20) -> str:
+        """Wait until the run shows one of these statuses."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        shown = ""
+        while asyncio.get_running_loop().time() < deadline:
+            shown = (await handle.query("state"))["view"]["status"]
+            if shown in wanted:
+                return shown
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"still {shown}, not {' or '.join(wanted)}")
+
+    async def at_rest(self) -> None:
+        """Every invariant, once nothing moves any more."""
+        self.hosts.assert_quiet()
+        await assert_invariants(self.database)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def temporal_address() -> AsyncIterator[str]:
+    """One dev server a session."""
+    binary = shutil.which("temporal", path=str(Path(os.sys.executable).parent))  # type: ignore[attr-defined]
+    assert binary, "the temporal binary is not installed: make setup"
+    extra = [word for name, kind in SEARCH_ATTRIBUTES.items() for word in ("--search-attribute", f"{name}={kind}")]
+    extra += ["--dynamic-config-value", "history.transferProcessorMaxPollRPS=100"]
+    extra += ["--dynamic-config-value", "history.timerProcessorMaxPollRPS=100"]
+    env = await WorkflowEnvironment.start_local(dev_server_existing_path=binary, dev_server_extra_args=extra)
+    try:
+        yield env.client.service_client.config.target_host
+    finally:
+        await env.shutdown()
+
+
+def sandbox() -> SandboxedWorkflowRunner:
+    """Tests run workflows in the sandbox: it finds what is not deterministic."""
+    restrictions = SandboxRestrictions.default.with_passthrough_modules("perdure", "pydantic", "annotated_types")
+    return SandboxedWorkflowRunner(restrictions=restrictions)
+
+
+@contextlib.asynccontextmanager
+async def workers(client: Client, hosts: SimulatedHosts, world: World) -> AsyncIterator[None]:
+    rows = [Runs(world), Placement(world), InstanceRows(world), Fleets(world), Recall(world)]
+    transactions = [
+        method
+        for part in rows
+        for method in (getattr(part, name) for name in dir(part))
+        if hasattr(method, "__temporal_activity_definition")
+    ]
+    common = {"max_cached_workflows": 200, "graceful_shutdown_timeout": __import__("datetime").timedelta(0)}
+    async with (
+        Worker(
+            client,
+            task_queue=WORKFLOW_QUEUE,
+            workflows=workflows.ALL,
+            activities=transactions,
+            workflow_runner=sandbox(),
+            **common,
+        ),
+        Worker(client, task_queue=IO_QUEUE, activities=hosts.activities(), **common),
+        Worker(client, task_queue=WATCH_QUEUE, activities=hosts.activities(), **common),
+    ):
+        yield
+
+
+@pytest_asyncio.fixture
+async def lab(temporal_address: str, database: Database, request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
+    """A namespace, a database, and four simulated local instances at most."""
+    namespace = f"t{uuid4().hex[:12]}"
+    admin = await Client.connect(temporal_address)
+    await _register(admin, namespace)
+    client = await Client.connect(temporal_address, namespace=namespace, data_converter=pydantic_data_converter)
+    found = await installation.ensure(database)
+    hosts = SimulatedHosts()
+    world = World(
+        database=database,
+        blobs=None,  # type: ignore[arg-type]
+        backends={"local": LocalOffers()},  # type: ignore[dict-item]
+        agents=None,  # type: ignore[arg-type]
+        temporal=client,
+        installation=found.id,
+        epoch=found.epoch,
+        private_key=b"\0" * 32,
+        worker="test",
+        incarnation=UUID(int=1),
+        timing=QUICK,
+    )
+    async with workers(client, hosts, world):
+        fleet = {"type": "fleet", "name": "local", "nodes": "0..4", "placement": "cluster"}
+        await client.start_workflow(
+            "FleetWorkflow",
+            FleetInput(configuration=fleet, timing=QUICK),
+            id="fleet/main/local",
+            task_queue=WORKFLOW_QUEUE,
+        )
+        await _fleet_is_there(database)
+        yield Lab(client, database, hosts, world)
+
+
+async def _fleet_is_there(database: Database) -> None:
+    from sqlalchemy import text
+
+    for _ in range(200):
+        async with database.transaction() as tx:
+            if (await tx.execute(text("SELECT count(*) FROM fleets"))).scalar():
+                return
+        await asyncio.sleep(0.05)
+    raise AssertionError("the local fleet was never recorded")
+
+
+async def _register(client: Client, namespace: str) -> None:
+    from google.protobuf.duration_pb2 import Duration
+    from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+    from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+
+    retention = Duration(seconds=86400)
+    await client.workflow_service.register_namespace(
+        RegisterNamespaceRequest(namespace=namespace, workflow_execution_retention_period=retention)
+    )
+    kinds = {"Keyword": 2, "Int": 3, "Double": 4, "KeywordList": 7}
+    wanted = {name: kinds[kind] for name, kind in SEARCH_ATTRIBUTES.items()}
+    for _ in range(50):
+        try:
+            await client.operator_service.add_search_attributes(
+                AddSearchAttributesRequest(namespace=namespace, search_attributes=wanted)  # type: ignore[arg-type]
+            )
+            return
+        except Exception as error:
+            if "already" in str(error):
+                return
+            await asyncio.sleep(0.1)
+    raise AssertionError("search attributes could not be added")
