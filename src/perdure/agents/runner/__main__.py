@@ -1,0 +1,3 @@
+from perdure.agents.runner import main
+
+main()

@@ -1,0 +1,3 @@
+from perdure.agents.shim import main
+
+main()

@@ -1,0 +1,113 @@
+"""All tasks of an instance, and the fence between submissions of one slot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from pathlib import Path
+from uuid import UUID
+
+from starlette.exceptions import HTTPException
+
+from perdure.agents import disk, identity
+from perdure.agents.instance import Instance
+from perdure.agents.protocol import TaskConfig, Terminate
+from perdure.agents.shim.record import Fences, TaskRecord, load_task
+from perdure.agents.shim.task import Task
+from perdure.agents.shim.zygote import Zygote
+from perdure.model.statuses import JobReason
+
+_LOG = logging.getLogger("perdure.shim")
+
+
+class Tasks:
+    def __init__(self, folder: Path, instance: Instance, zygote: Zygote):
+        self._folder = folder
+        self._instance = instance
+        self._zygote = zygote
+        self._tasks: dict[UUID, Task] = {}
+        self._fences = disk.read(folder / "fences.json", Fences) or Fences()
+
+    def adopt(self) -> None:
+        """Take over what is on disk."""
+        shutil.rmtree(self._folder / "trash", ignore_errors=True)
+        (self._folder / "tasks").mkdir(mode=0o700, exist_ok=True)
+        for folder in sorted((self._folder / "tasks").iterdir()):
+            found = load_task(folder)
+            if found is None:
+                _LOG.warning("%s is no task: removed", folder)
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            task = self._task(folder, *found)
+            self._tasks[task.config.id] = task
+            task.live()
+
+    def all(self) -> list[Task]:
+        """Every task, in no order."""
+        return list(self._tasks.values())
+
+    def get(self, task_id: UUID) -> Task:
+        """The task of this id.
+
+        Raises:
+            HTTPException: 404
+        """
+        task = self._tasks.get(task_id)
+        if task is None:
+            raise HTTPException(404, "There is no such task.")
+        return task
+
+    def submit(self, config: TaskConfig) -> Task:
+        """Take a task. The same id again is success; lower submissions of its slot are ended first.
+
+        Raises:
+            HTTPException: 409, it is not newer than what this slot has seen.
+        """
+        known = self._tasks.get(config.id)
+        if known is not None:
+            return known
+        if not self._fences.passes(config):
+            raise HTTPException(
+                409, f"Submission {config.submission} of {config.name} was replaced or removed here."
+            )
+        older = [task for task in self._tasks.values() if Fences.key(task.config) == Fences.key(config)]
+        fences = self._fences.with_task(config, time.time())
+        task = self._create(config)
+        disk.write(self._folder / "fences.json", fences)
+        self._fences = fences
+        self._tasks[config.id] = task
+        task.live(lambda: _end_all(older, config.submission))
+        return task
+
+    async def remove(self, task_id: UUID) -> None:
+        """Remove a terminated task; an unknown one is gone already."""
+        task = self._tasks.get(task_id)
+        if task is not None:
+            await task.remove()
+            self._tasks.pop(task_id, None)
+
+    def _create(self, config: TaskConfig) -> Task:
+        """On disk in one step: a folder that has everything, or none."""
+        folder = self._folder / "tasks" / str(config.id)
+        unfinished = folder.with_name(f".{config.id}")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        record = TaskRecord(boot=identity.boot_id())
+        disk.write(unfinished / "config.json", config)
+        disk.write(unfinished / "task.json", record)
+        unfinished.rename(folder)
+        return self._task(folder, config, record)
+
+    def _task(self, folder: Path, config: TaskConfig, record: TaskRecord) -> Task:
+        return Task(folder, config, record, self._instance, self._folder, self._zygote)
+
+
+async def _end_all(tasks: list[Task], submission: int) -> None:
+    wish = Terminate(
+        termination_reason=JobReason.TERMINATED_BY_SERVER,
+        termination_message=f"Submission {submission} took its place.",
+        timeout=0,
+    )
+    await asyncio.gather(*(task.terminate(wish) for task in tasks))

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.agents.processes import Host, host
+
+
+@pytest.fixture
+async def here() -> AsyncIterator[Host]:
+    """A host with a running shim; at the end nothing of it may be left."""
+    async with host() as one:
+        yield one
