@@ -48,6 +48,8 @@ class Health(Body):
 
     version: str
     instance_id: UUID
+    sandbox: str = ""
+    """Of the shim (ours): what holds process jobs here, ``bubblewrap`` or ``none``."""
 
 
 class TaskStatus(StrEnum):

@@ -113,7 +113,13 @@ class AgentUnreachable(AgentError):
 
 
 class AgentRefused(AgentError):
+    """``status``: the HTTP status it answered with, such as 404 for a task it does not have."""
+
     code = "agent-refused"
+
+    def __init__(self, message: str, *, hint: str | None = None, status: int | None = None):
+        super().__init__(message, hint=hint)
+        self.status = status
 
 
 class ControlPlaneError(PerdureError):
