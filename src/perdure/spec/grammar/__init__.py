@@ -1,0 +1,1 @@
+"""Value grammars: what one value may look like, each in one place."""

@@ -1,0 +1,106 @@
+"""The simplest values, and how a value says what is wrong with it.
+
+A grammar is a function from whatever JSON holds to a value, or to one clear sentence. The sentence is a predicate
+of the field (``is not a duration: '2H'``); the hint says what to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+_WHOLE = re.compile(r"[+-]?[0-9][0-9_]{0,19}")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9_]{0,19}(\.[0-9]{1,20})?")
+SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
+    """What is wrong with a value. Raise it from a validator."""
+    return PydanticCustomError("perdure", "{text}", {"text": message, "hint": hint})
+
+
+def told(value: object) -> str:
+    """A value in a message: short, and never a whole structure."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return repr(value if len(value) <= 60 else value[:57] + "...")
+        case int() | float():
+            return str(value)[:40] if not isinstance(value, int) or abs(value) < 10**40 else "a huge number"
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+class Written(BaseModel):
+    """A mapping that a user writes: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _remember_known_keys(cls, value: object, info: ValidationInfo) -> object:
+        """Leaves behind, for error messages, which keys this mapping might have had."""
+        if isinstance(value, dict) and isinstance(info.context, dict):
+            cast(dict[int, Any], info.context)[id(cast(object, value))] = cls
+        return cast(object, value)
+
+
+def text(value: object) -> str:
+    """Numbers are taken for the text they are; true, false and null are not text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        word = told(value)
+        raise wrong(f"is {word}, where a text is wanted", f'quote it if you mean the word: "{word}"')
+    if isinstance(value, int | float):
+        return str(value) if abs(value) < 10**40 else told(value)
+    raise wrong(f"is {told(value)}, where a text is wanted")
+
+
+def whole(value: object) -> int:
+    """An integer, also as text (``"2"``, ``1_000``, ``0123`` is 123)."""
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value.replace("_", ""))
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    raise wrong(f"is {told(value)}, where a whole number is wanted")
+
+
+def number(value: object) -> float:
+    """A number, also as text."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value.replace("_", ""))
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 10**20:
+        return float(value)
+    raise wrong(f"is {told(value)}, where a number is wanted")
+
+
+def switch(value: object) -> bool:
+    """true or false, also as the words yes, no, on, off."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in SWITCHES:
+        return SWITCHES[value.lower()]
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise wrong(f"is {told(value)}, where true or false is wanted")
+
+
+TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number"]}
+
+Text = Annotated[str, BeforeValidator(text), WithJsonSchema(TEXT_SCHEMA)]
+Whole = Annotated[int, BeforeValidator(whole)]
+Number = Annotated[float, BeforeValidator(number)]
+Switch = Annotated[bool, BeforeValidator(switch)]

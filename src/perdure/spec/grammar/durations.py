@@ -1,0 +1,90 @@
+"""Durations: ``90``, ``"90"``, ``90s``, ``15m``, ``2h``, ``1d``, ``1w``; and with an off switch.
+
+An offable duration has three states: unset (None: the default holds), off, and a value in seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from perdure.spec.grammar.base import SWITCHES, told, wrong
+
+OFF: Final = "off"
+Off: TypeAlias = Literal["off"]
+
+_DURATION = re.compile(r"(-?[0-9]{1,12}) *([smhdw]?)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST = 100 * 365 * 86_400
+_HINT = "write a number and one unit of s, m, h, d, w: 90s, 15m, 2h, 1d"
+
+
+def seconds(value: object) -> int:
+    """A duration of zero or more."""
+    parsed = _parse(value)
+    if parsed < 0:
+        raise wrong(f"is {told(value)}, and a duration cannot be negative")
+    return parsed
+
+
+def offable(value: object) -> int | Off | None:
+    """A duration, or off. True and null leave it unset; false and off switch it off."""
+    if value is None or value is True:
+        return None
+    if value is False:
+        return OFF
+    if isinstance(value, str) and value.lower() in SWITCHES:
+        return None if SWITCHES[value.lower()] else OFF
+    return seconds(value)
+
+
+def offable_below_zero(value: object) -> int | Off | None:
+    """As ``offable``, and every negative number is off, too: how idle durations are written."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and value.lower() in SWITCHES):
+        return offable(value)
+    parsed = _parse(value)
+    return OFF if parsed < 0 else parsed
+
+
+def in_words(value: float | None) -> str:
+    """``5m``, ``1h30m``, ``off`` for None."""
+    if value is None:
+        return OFF
+    if value != int(value) or value == 0:
+        return f"{value:g}s"
+    left, words = int(value), ""
+    for unit in ("w", "d", "h", "m", "s"):
+        amount, left = divmod(left, _UNITS[unit])
+        words += f"{amount}{unit}" if amount else ""
+    return words
+
+
+def _parse(value: object) -> int:
+    if isinstance(value, bool) or value is None:
+        raise wrong(f"is {told(value)}, where a duration is wanted", _HINT)
+    parsed: int | None = None
+    if isinstance(value, str):
+        if match := _DURATION.fullmatch(value):
+            parsed = int(match[1]) * _UNITS[match[2]]
+        elif value.lower() in SWITCHES:
+            raise wrong(f"is {told(value)}: it cannot be switched", _HINT)
+    elif isinstance(value, int):
+        parsed = value
+    elif isinstance(value, float) and abs(value) < 2**53:
+        parsed = int(value)
+    if parsed is None:
+        raise wrong(f"is not a duration: {told(value)}", _HINT)
+    if abs(parsed) > _LONGEST:
+        raise wrong("is longer than 100 years")
+    return parsed
+
+
+_TEXT: dict[str, Any] = {"type": "string", "pattern": r"^-?[0-9]+ *[smhdw]?$"}
+_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "integer"}, _TEXT]}
+_OFFABLE: dict[str, Any] = {"anyOf": [{"type": "integer"}, _TEXT, {"const": "off"}, {"type": ["boolean", "null"]}]}
+
+Duration = Annotated[int, BeforeValidator(seconds), WithJsonSchema(_SCHEMA)]
+OffableDuration = Annotated[int | Off | None, BeforeValidator(offable), WithJsonSchema(_OFFABLE)]
+IdleDuration = Annotated[int | Off | None, BeforeValidator(offable_below_zero), WithJsonSchema(_OFFABLE)]

@@ -1,0 +1,121 @@
+"""Environment: a list of ``NAME=value`` or ``NAME`` (the value is supplied when the run is submitted), or a map.
+
+No message repeats a value: it may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias, cast
+
+from pydantic import (
+    Discriminator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from perdure.spec.grammar.base import Written, told, wrong
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+class Supplied(Written):
+    """A variable whose value comes with the submission, not from the file."""
+
+    key: str
+
+
+Environment: TypeAlias = Mapping[str, str | Supplied]
+
+
+def env_item(value: object) -> tuple[str, str | Supplied]:
+    """``NAME=value``, ``NAME=`` or ``NAME``."""
+    if not isinstance(value, str):
+        kind = "a mapping" if isinstance(value, dict) else told(value)
+        raise wrong(f"is {kind}, where NAME=value is wanted", "a list of variables has `- NAME=value` in each line")
+    name, equals, content = value.partition("=")
+    if not _NAME.fullmatch(name):
+        raise wrong(f"does not begin with the name of a variable: {told(name)}", "write NAME=value or NAME")
+    return name, _content(content, name) if equals else Supplied(key=name)
+
+
+def env_value(value: object) -> str | Supplied:
+    """The value in a map of variables."""
+    if isinstance(value, str):
+        return _content(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value) if abs(value) < 10**40 else told(value)
+    if isinstance(value, dict) and set(cast(dict[str, object], value)) == {"key"}:
+        return Supplied(key=str(cast(dict[str, object], value)["key"]))
+    if isinstance(value, bool):
+        raise wrong(f"is {told(value)}, where a text is wanted", f'quote it: "{told(value)}"')
+    raise wrong(f"is {told(value)}, where a text is wanted", "to supply it at submission, use a list with `- NAME`")
+
+
+def _content(value: str, name: str | None = None) -> str:
+    if "\0" in value:
+        raise wrong(f"{'' if name is None else name + ' '}has a NUL in its value, which no process can be given")
+    return value
+
+
+def _map_name(value: object) -> str:
+    name = str(value)
+    if not name or "=" in name or "\0" in name:
+        raise wrong(f"is not the name of a variable: {told(value)}")
+    return name
+
+
+def _form(value: object) -> str | None:
+    if isinstance(value, list | tuple):
+        return "<list>"
+    return "<map>" if isinstance(value, dict) else None
+
+
+_Written = Annotated[
+    Annotated[list[Annotated[tuple[str, str | Supplied], PlainValidator(env_item)]], Tag("<list>")]
+    | Annotated[
+        dict[Annotated[str, PlainValidator(_map_name)], Annotated[str | Supplied, PlainValidator(env_value)]],
+        Tag("<map>"),
+    ],
+    Discriminator(
+        _form,
+        custom_error_type="perdure",
+        custom_error_message="is neither a list of NAME=value nor a map",
+    ),
+]
+
+
+def _as_map(value: list[tuple[str, str | Supplied]] | dict[str, str | Supplied]) -> dict[str, str | Supplied]:
+    if isinstance(value, dict):
+        return value
+    variables: dict[str, str | Supplied] = {}
+    for name, content in value:
+        if name in variables:
+            raise wrong(f"has {name} twice")
+        variables[name] = content
+    return variables
+
+
+class _EnvForms:
+    """Both forms to one map, with an error for each wrong item."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(_as_map, handler.generate_schema(_Written))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return ENV_SCHEMA
+
+
+ENV_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]*(=|$)"}},
+        {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+    ]
+}
+
+Env = Annotated[dict[str, str | Supplied], _EnvForms(), WithJsonSchema(ENV_SCHEMA)]

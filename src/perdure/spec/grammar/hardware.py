@@ -1,0 +1,198 @@
+"""What a machine must have: ``resources`` with its cpu, gpu and disk shorthands."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from perdure.spec.grammar.base import Written, text, told, wrong
+from perdure.spec.grammar.ranges import (
+    COUNT_SCHEMA,
+    MEMORY_SCHEMA,
+    Count,
+    CountRange,
+    Memory,
+    MemoryRange,
+    MemorySpan,
+)
+
+VENDORS = {
+    "nvidia": "nvidia",
+    "amd": "amd",
+    "google": "google",
+    "tpu": "google",
+    "intel": "intel",
+    "tenstorrent": "tenstorrent",
+    "tt": "tenstorrent",
+}
+_COUNT = re.compile(r"[0-9_]*( *\.\. *)?[0-9_]*")
+_MEMORY = re.compile(
+    r"[0-9. ]*[0-9] *[a-zA-Z]*( *\.\. *)?([0-9. ]*[0-9] *[a-zA-Z]*)?|\.\. *[0-9. ]*[0-9] *[a-zA-Z]+"
+)
+_CPU_HINT = "write 4, 4..8 or arm:8.."
+_GPU_HINT = "write 1, A100, A100:2, A100:40GB:2 or nvidia:24GB..:1..4"
+
+
+def read_cpu(value: object) -> object:
+    """``4``, ``4..8``, ``arm:8..``, ``8:arm`` as a mapping."""
+    if isinstance(value, CpuSpec):
+        return value
+    if isinstance(value, dict):
+        mapping = cast(dict[str, object], value)
+        if mapping and set(mapping) <= {"min", "max"}:
+            return {"count": mapping}
+        return mapping
+    if isinstance(value, str):
+        found: dict[str, object] = {}
+        for token in value.split(":"):
+            token = token.strip()
+            kind = "arch" if token.lower() in ("x86", "arm") else "count"
+            if kind in found:
+                hint = "a range is written 4..8" if kind == "count" else _CPU_HINT
+                raise wrong(f"has two {'counts' if kind == 'count' else 'architectures'}: {told(value)}", hint)
+            if kind == "count" and (not token or not _COUNT.fullmatch(token)):
+                raise wrong(f"is not a number of CPUs: {told(value)}", _CPU_HINT)
+            found[kind] = token.lower() if kind == "arch" else token
+        return found
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong(f"is not a number of CPUs: {told(value)}", _CPU_HINT)
+    return {"count": value}
+
+
+def read_gpu(value: object) -> object:
+    """Tokens in any order, each kind at most once, as a mapping: vendor, names, memory, count."""
+    if isinstance(value, GpuSpec):
+        return value
+    if value is None or isinstance(value, dict):
+        return cast(object, value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise wrong(f"is not a GPU: {told(value)}", _GPU_HINT)
+    found: dict[str, object] = {}
+    for token in str(value).split(":"):
+        kind, meaning = _gpu_token(token.strip(), value)
+        if kind in found:
+            hint = "a range is written 1..2" if kind == "count" else _GPU_HINT
+            raise wrong(f"says its {kind} twice: {told(value)}", hint)
+        found[kind] = meaning
+    return found
+
+
+def _gpu_token(token: str, whole_value: object) -> tuple[str, object]:
+    if not token:
+        raise wrong(f"has an empty part: {told(whole_value)}", _GPU_HINT)
+    if token.lower() in VENDORS:
+        return "vendor", token
+    if token[0].isalpha():
+        return "name", token
+    if _COUNT.fullmatch(token):
+        return "count", token
+    if _MEMORY.fullmatch(token) and any(letter.isalpha() for letter in token):
+        return "memory", token
+    raise wrong(f"has a part that is neither a vendor, a name, memory nor a count: {told(token)}", _GPU_HINT)
+
+
+def read_vendor(value: object) -> object:
+    if isinstance(value, str) and value.lower() in VENDORS:
+        return VENDORS[value.lower()]
+    if value is None:
+        return None
+    raise wrong(f"is not a vendor we know: {told(value)}", f"one of {', '.join(sorted(set(VENDORS.values())))}")
+
+
+def gpu_names(value: object) -> object:
+    """One name or several, as a list, also with commas between."""
+    if value is None:
+        return None
+    names = (
+        [text(item) for item in cast(list[object], value)]
+        if isinstance(value, list | tuple)
+        else text(value).split(",")
+    )
+    names = [name.strip() for name in names]
+    if not names or not all(names):
+        raise wrong(f"has an empty name: {told(value)}", "write A100 or A100,H100")
+    return tuple(name.removeprefix("tpu-") for name in names)
+
+
+def read_compute_capability(value: object) -> object:
+    """``8.0``, ``"8.9"`` or ``[7, 5]``."""
+    if value is None:
+        return None
+    parts = cast(list[object], list(value)) if isinstance(value, list | tuple) else str(value).split(".")
+    numbers = [
+        int(str(part)) for part in parts if not isinstance(part, bool) and re.fullmatch("[0-9]{1,3}", str(part))
+    ]
+    if len(parts) != 2 or len(numbers) != 2 or isinstance(value, bool):
+        raise wrong(f"is not a compute capability: {told(value)}", "write 8.0 or [8, 0]")
+    return (numbers[0], numbers[1])
+
+
+def read_disk(value: object) -> object:
+    """A size is the whole of a disk."""
+    if value is None or isinstance(value, DiskSpec):
+        return value
+    if isinstance(value, dict):
+        mapping = cast(dict[str, object], value)
+        return {"size": mapping} if mapping and set(mapping) <= {"min", "max"} else mapping
+    return {"size": value}
+
+
+class CpuSpec(Written):
+    """CPUs of a machine."""
+
+    arch: Literal["x86", "arm"] | None = None
+    count: Count = CountRange(min=2)
+
+
+class GpuSpec(Written):
+    """GPUs of a machine."""
+
+    vendor: Annotated[str | None, BeforeValidator(read_vendor)] = None
+    name: Annotated[tuple[str, ...] | None, BeforeValidator(gpu_names)] = None
+    count: Count = CountRange(min=1)
+    memory: MemorySpan | None = None
+    """Of one GPU."""
+
+    total_memory: MemorySpan | None = None
+    """Of all its GPUs together."""
+
+    compute_capability: Annotated[tuple[int, int] | None, BeforeValidator(read_compute_capability)] = None
+
+
+class DiskSpec(Written):
+    """Disk of a machine."""
+
+    size: MemorySpan
+
+
+def _or_mapping(*forms: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [*forms, {"type": "object"}]})
+
+
+class ResourcesSpec(Written):
+    """What every machine of a run must have. What is not written is required on clouds only."""
+
+    cpu: Annotated[CpuSpec, BeforeValidator(read_cpu), _or_mapping({"type": ["integer", "string"]})] = CpuSpec()
+    """``4``, ``4..8``, ``arm:8..``"""
+
+    memory: MemorySpan = MemoryRange(min=8)
+    """``16GB``, ``16GB..64GB``"""
+
+    shm_size: Memory | None = None
+    """Shared memory of the container."""
+
+    gpu: Annotated[
+        GpuSpec | None,
+        BeforeValidator(read_gpu),
+        _or_mapping({"type": ["integer", "string", "null"]}, COUNT_SCHEMA),
+    ] = Field(default=None)
+    """``1``, ``A100``, ``A100:40GB:2``, ``nvidia:24GB..:1..4``"""
+
+    disk: Annotated[
+        DiskSpec | None,
+        BeforeValidator(read_disk),
+        _or_mapping({"type": ["string", "number", "null"]}, MEMORY_SCHEMA),
+    ] = DiskSpec(size=MemoryRange(min=100))
+    """``100GB``, ``100GB..``"""

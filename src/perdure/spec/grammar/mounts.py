@@ -1,0 +1,193 @@
+"""What appears in a job's file system: volumes, host folders, files and repositories."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Annotated, Literal, Self, cast
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from perdure.spec.grammar.base import Switch, Text, Written, text, told, wrong
+
+_DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
+_SCP = re.compile(r"[^/:]*@[^/:]+:")
+
+
+def absolute(value: str) -> str:
+    """A clean absolute path in the job."""
+    if not value.startswith("/"):
+        raise wrong(f"is not an absolute path: {told(value)}", "begin it with /")
+    if ".." in value.split("/"):
+        raise wrong(f"has .. in it: {told(value)}")
+    return "/" + posixpath.normpath(value).lstrip("/")
+
+
+AbsolutePath = Annotated[Text, AfterValidator(absolute)]
+
+
+def _names(value: object) -> str | tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        return text(value)
+    names = tuple(text(item) for item in cast(list[object], value))
+    if not names:
+        raise wrong("is empty: at least one volume is wanted")
+    return names
+
+
+class NetworkMount(Written):
+    """A network volume."""
+
+    name: Annotated[
+        str | tuple[str, ...],
+        PlainValidator(lambda value: _names(value)),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    ]
+    """Several: the first that is where the instance is."""
+
+    path: AbsolutePath
+
+
+class HostMount(Written):
+    """A folder of the instance."""
+
+    instance_path: AbsolutePath
+    path: AbsolutePath
+    optional: Switch = False
+    """Go on without it where it cannot be had."""
+
+
+def mount(value: object) -> object:
+    """``volume:/path`` or ``/host:/path`` as a mapping."""
+    if not isinstance(value, str):
+        return value
+    source, colon, path = value.partition(":")
+    if not colon or ":" in path or not source or not path:
+        raise wrong(f"is not a mount: {told(value)}", "write volume:/path, or /host/path:/path for a host folder")
+    if "/" in source:
+        return {"instance_path": source, "path": path}
+    return {"name": source, "path": path}
+
+
+def _mount_form(value: object) -> str | None:
+    if isinstance(value, HostMount) or (isinstance(value, dict) and "instance_path" in value):
+        return "<host>"
+    return "<network>" if isinstance(value, dict | NetworkMount) else None
+
+
+Mount = Annotated[
+    Annotated[NetworkMount, Tag("<network>")] | Annotated[HostMount, Tag("<host>")],
+    Discriminator(_mount_form, custom_error_type="perdure", custom_error_message="is not a mount"),
+    BeforeValidator(mount),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["my-volume:/data", "/mnt/data:/data"]},
+                {"type": "object", "required": ["path"]},
+            ]
+        }
+    ),
+]
+
+
+def file_mapping(value: object) -> object:
+    """``local`` or ``local:container`` as a mapping."""
+    if not isinstance(value, str):
+        return value
+    drive, rest = (value[:2], value[2:]) if _DRIVE.match(value) else ("", value)
+    local, colon, path = rest.partition(":")
+    if ":" in path:
+        raise wrong(f"is not a file to upload: {told(value)}", "write local/path or local/path:/path/in/job")
+    local = drive + local
+    if not local or (colon and not path):
+        raise wrong("has an empty path", "write local/path or local/path:/path/in/job")
+    return {"local_path": local, "path": path if colon else local}
+
+
+class FileMapping(Written):
+    """A local file or folder, and its place in the job."""
+
+    local_path: Text
+    path: Text
+    """Relative to the working directory; ``~`` is the job's home."""
+
+
+FileItem = Annotated[
+    FileMapping,
+    BeforeValidator(file_mapping),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "examples": [".:/app", "train.py"]},
+                {
+                    "type": "object",
+                    "properties": {"local_path": {"type": "string"}, "path": {"type": "string"}},
+                    "required": ["local_path", "path"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
+def repository(value: object) -> object:
+    """``local_or_url`` or ``local_or_url:path`` as a mapping; the port of a URL belongs to the URL."""
+    if not isinstance(value, str):
+        return value
+    if not value:
+        raise wrong("is empty", "write a local path or a URL")
+    is_url = True
+    if match := _URL.match(value) or _SCP.match(value):
+        head, rest = value[: match.end()], value[match.end() :]
+        # In a URL, a colon before digits and a slash is a port; with scp's form there is none.
+        parts = re.match(r"([^:/]*(?::(?=[0-9]+(?:/|$))[0-9]+)?[^:]*)(?::(.*))?", rest)
+        source, path = head + (parts[1] if parts else rest), parts[2] if parts else None
+    else:
+        drive, rest = (value[:2], value[2:]) if _DRIVE.match(value) else ("", value)
+        source, colon, tail = rest.partition(":")
+        source, path, is_url = drive + source, tail if colon else None, False
+    if path is not None and (not path or ":" in path):
+        raise wrong(f"is not a repository: {told(value)}", "write local/path:/path/in/job")
+    mapping: dict[str, object] = {"url" if is_url else "local_path": source}
+    return mapping if path is None else {**mapping, "path": path}
+
+
+class RepoSpec(Written):
+    """A repository, and its place in the job."""
+
+    local_path: Text | None = None
+    url: Text | None = None
+    branch: Text | None = None
+    hash: Text | None = None
+    path: Text = "."
+    """Relative to the working directory."""
+
+    if_exists: Literal["error", "skip"] = "error"
+    """What to do where the path holds files already."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.local_path is None) == (self.url is None):
+            raise wrong("needs exactly one of local_path and url")
+        if self.path.startswith("~") and self.path != "~" and not self.path.startswith("~/"):
+            raise wrong(f"has a path in another user's home: {told(self.path)}", "use ~/ or an absolute path")
+        return self
+
+
+Repo = Annotated[
+    RepoSpec,
+    BeforeValidator(repository),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "examples": [".", "https://github.com/owner/name:/app"]}, {"type": "object"}]}
+    ),
+]

@@ -1,0 +1,198 @@
+"""Names, references, tags, users, and the few closed lists."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
+
+from perdure.model.ids import RESOURCE_NAME
+from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, text, told, wrong
+
+BACKENDS = (
+    "amddevcloud",
+    "aws",
+    "azure",
+    "cloudrift",
+    "crusoe",
+    "cudo",
+    "datacrunch",
+    "digitalocean",
+    "gcp",
+    "hotaisle",
+    "jarvislabs",
+    "kubernetes",
+    "lambda",
+    "local",
+    "nebius",
+    "oci",
+    "remote",
+    "runpod",
+    "slurm",
+    "tensordock",
+    "vastai",
+    "verda",
+    "vultr",
+)
+_GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_TAG_KEY = re.compile(r"[_\-a-zA-Z0-9]{1,60}")
+_TAG_VALUE = re.compile(r"[a-zA-Z0-9 .:/=_\-+@]{0,256}")
+PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
+
+
+def resource_name(value: str) -> str:
+    if RESOURCE_NAME.match(value) and not value.endswith("\n"):
+        return value
+    raise wrong(
+        f"is not a name: {told(value)}",
+        "2 to 41 lower-case letters, digits and hyphens, beginning with a letter: my-run-1",
+    )
+
+
+def group_name(value: str) -> str:
+    if _GROUP_NAME.fullmatch(value):
+        return value
+    raise wrong(f"is not the name of a group: {told(value)}", "1 to 40 lower-case letters, digits and hyphens")
+
+
+ResourceName = Annotated[Text, AfterValidator(resource_name)]
+GroupName = Annotated[Text, AfterValidator(group_name)]
+
+
+class Reference(Written):
+    """Something by its name, in this project or another."""
+
+    name: Text
+    project: Text | None = None
+
+    def words(self) -> str:
+        return f"{self.project}/{self.name}" if self.project else self.name
+
+
+def reference(value: object) -> object:
+    """``name``, ``project/name`` or a mapping."""
+    if not isinstance(value, str):
+        return value
+    parts = value.split("/")
+    if len(parts) > 2 or not all(parts):
+        raise wrong(f"is not a name or project/name: {told(value)}")
+    return {"name": parts[-1], "project": parts[0]} if len(parts) == 2 else {"name": value}
+
+
+Ref = Annotated[
+    Reference,
+    BeforeValidator(reference),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}),
+]
+
+
+def backend(value: object) -> str:
+    """A backend's name; ``ssh`` is a second name for ``remote``."""
+    name = "remote" if value == "ssh" else value
+    if isinstance(name, str) and name in BACKENDS:
+        return name
+    raise wrong(f"is not a backend we know: {told(value)}", f"one of {', '.join(BACKENDS)}")
+
+
+BackendName = Annotated[
+    str, PlainValidator(backend), WithJsonSchema({"type": "string", "enum": [*BACKENDS, "ssh"]})
+]
+
+
+def _tag_value(value: object) -> str:
+    word = text(value)
+    if _TAG_VALUE.fullmatch(word):
+        return word
+    raise wrong(f"is not the value of a tag: {told(word)}", "up to 256 letters, digits, blanks and .:/=_-+@")
+
+
+def _tag_key(value: object) -> str:
+    if isinstance(value, str) and _TAG_KEY.fullmatch(value):
+        return value
+    raise wrong(f"is not the key of a tag: {told(value)}", "1 to 60 letters, digits, _ and -")
+
+
+Tags = dict[
+    Annotated[str, PlainValidator(_tag_key), WithJsonSchema({"type": "string"})],
+    Annotated[str, PlainValidator(_tag_value), WithJsonSchema(TEXT_SCHEMA)],
+]
+
+
+def unix_user(value: object) -> str:
+    """``name_or_id[:group_name_or_id]``"""
+    word = text(value)
+    parts = word.split(":")
+    if len(parts) > 2 or not all(parts) or any(re.fullmatch(r"-[0-9]+", part) for part in parts):
+        raise wrong(f"is not a user: {told(word)}", "write ubuntu, 1000 or 1000:1000")
+    return word
+
+
+def shell(value: object) -> str:
+    word = text(value)
+    if word in ("sh", "bash"):
+        return word
+    if word.startswith("/") and len(word) > 1:
+        return word
+    raise wrong(f"is not a shell: {told(word)}", "write sh, bash or an absolute path such as /usr/bin/zsh")
+
+
+def python(value: object) -> str:
+    """A Python version. ``3.1``, as 3.10 arrives from JSON, is 3.10."""
+    word = "3.10" if value == 3.1 and isinstance(value, float) else value
+    if isinstance(word, float):
+        word = str(word)
+    if isinstance(word, str) and word in PYTHONS:
+        return word
+    raise wrong(f"is not a Python version that can be had: {told(value)}", f"one of {', '.join(PYTHONS)}")
+
+
+def working_dir(value: object) -> str:
+    word = text(value)
+    if word.startswith(("/", "~")):
+        return word
+    raise wrong(f"is not an absolute path: {told(word)}", "begin it with / or ~")
+
+
+User = Annotated[str, PlainValidator(unix_user), WithJsonSchema(TEXT_SCHEMA)]
+Shell = Annotated[str, PlainValidator(shell), WithJsonSchema({"type": "string"})]
+Python = Annotated[
+    str, PlainValidator(python), WithJsonSchema({"enum": [*PYTHONS, 3.1, 3.9, 3.11, 3.12, 3.13, 3.14]})
+]
+WorkingDir = Annotated[str, PlainValidator(working_dir), WithJsonSchema({"type": "string"})]
+
+
+class InstanceByName(Written):
+    name: Text
+
+
+class InstanceByHost(Written):
+    hostname: Text
+
+
+class InstanceOfFleet(Written):
+    fleet: Ref
+    instance: Annotated[int, BeforeValidator(lambda v: _instance_number(v))]
+
+
+def _instance_number(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    raise wrong(f"is not the number of an instance: {told(value)}")
+
+
+def instance_form(value: object) -> str | None:
+    """Which of the three ways an existing instance is named in."""
+    if isinstance(value, InstanceByHost) or (isinstance(value, dict) and "hostname" in value):
+        return "<hostname>"
+    if isinstance(value, InstanceOfFleet) or (
+        isinstance(value, dict) and ("fleet" in value or "instance" in value)
+    ):
+        return "<fleet>"
+    return "<name>" if isinstance(value, dict | InstanceByName) else None
+
+
+def named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value

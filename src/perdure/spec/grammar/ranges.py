@@ -1,0 +1,105 @@
+"""Ranges and memory: ``8``, ``2..8``, ``2..``, ``..8``, ``{min, max}``; ``16GB``, ``512MB``, ``16GB..64GB``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Self, cast
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from perdure.spec.grammar.base import Whole, Written, told, whole, wrong
+
+_MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *(MB|GB|TB)?", re.IGNORECASE)
+_GB = {"": 1.0, "MB": 1 / 1024, "GB": 1.0, "TB": 1024.0}
+
+
+def gigabytes(value: object) -> float:
+    """Memory in GB (of 1024 MB); a bare number is GB."""
+    if isinstance(value, str) and (match := _MEMORY.fullmatch(value)):
+        return float(match[1]) * _GB[(match[2] or "").upper()]
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**15:
+        return float(value)
+    raise wrong(f"is not an amount of memory: {told(value)}", "write 16GB, 512MB or 1.5TB")
+
+
+def bounds(value: object, parse: Callable[[object], object]) -> object:
+    """The ``min`` and ``max`` of a range, from any of its forms; a mapping is left to its model."""
+    if isinstance(value, CountRange | MemoryRange):
+        return value
+    if isinstance(value, dict):
+        return cast(object, value)
+    if isinstance(value, str) and ".." in value:
+        low, _, high = value.partition("..")
+        low, high = low.strip(), high.strip()
+        if not low and not high:
+            raise wrong(f"is {told(value)}, a range without an end", "write 2..8, 2.. or ..8")
+        return {"min": parse(low) if low else None, "max": parse(high) if high else None}
+    exact = parse(value)
+    return {"min": exact, "max": exact}
+
+
+class CountRange(Written):
+    """How many: at least ``min``, at most ``max``."""
+
+    min: Annotated[Whole, Field(ge=0)] | None = None
+    max: Annotated[Whole, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        _check_order(self.min, self.max)
+        return self
+
+    def words(self) -> str:
+        return range_words(self.min, self.max)
+
+
+Memory = Annotated[
+    float, BeforeValidator(gigabytes), WithJsonSchema({"type": ["string", "number"], "examples": ["16GB", "512MB"]})
+]
+
+
+class MemoryRange(Written):
+    """How much memory, in GB."""
+
+    min: Memory | None = None
+    max: Memory | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        _check_order(self.min, self.max)
+        return self
+
+    def words(self) -> str:
+        return range_words(self.min, self.max, "GB")
+
+
+def range_words(low: float | None, high: float | None, unit: str = "") -> str:
+    """``2..8``, ``16GB..``, ``4`` where both ends are one."""
+    if low is not None and low == high:
+        return f"{low:g}{unit}"
+    return f"{'' if low is None else f'{low:g}{unit}'}..{'' if high is None else f'{high:g}{unit}'}"
+
+
+def _check_order(low: float | None, high: float | None) -> None:
+    if low is None and high is None:
+        raise wrong("is a range without an end", "give min, max or both")
+    if low is not None and high is not None and low > high:
+        raise wrong(f"begins after it ends: {range_words(low, high)}", f"write {range_words(high, low)}")
+
+
+def _schema(single: str, example: str) -> dict[str, Any]:
+    ends: dict[str, Any] = {"type": [single, "string", "null"]}
+    return {
+        "anyOf": [
+            {"type": [single, "string"], "examples": [example]},
+            {"type": "object", "properties": {"min": ends, "max": ends}, "additionalProperties": False},
+        ]
+    }
+
+
+COUNT_SCHEMA = _schema("integer", "2..8")
+MEMORY_SCHEMA = _schema("number", "16GB..64GB")
+
+Count = Annotated[CountRange, BeforeValidator(lambda v: bounds(v, whole)), WithJsonSchema(COUNT_SCHEMA)]
+MemorySpan = Annotated[MemoryRange, BeforeValidator(lambda v: bounds(v, gigabytes)), WithJsonSchema(MEMORY_SCHEMA)]

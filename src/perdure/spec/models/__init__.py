@@ -1,0 +1,1 @@
+"""What users write, as typed models: parsed, not yet resolved."""

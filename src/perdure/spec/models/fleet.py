@@ -1,0 +1,146 @@
+"""Fleets: instances in a cloud (or on this machine), or hosts reached over SSH."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal, Self, cast
+
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
+
+from perdure.spec.grammar.base import Text, Whole, Written, text, told, whole, wrong
+from perdure.spec.grammar.env import Env
+from perdure.spec.grammar.hardware import ResourcesSpec
+from perdure.spec.grammar.ranges import range_words
+from perdure.spec.models.profile import PlacementFields
+
+
+def read_nodes(value: object) -> object:
+    """``2``, ``0..2``, ``2..``, ``..2`` or a mapping."""
+    if isinstance(value, dict | FleetNodes):
+        return cast(object, value)
+    if isinstance(value, str) and ".." in value:
+        low, _, high = (part.strip() for part in value.partition(".."))
+        if not low and not high:
+            raise wrong(f"is {told(value)}, a range without an end", "write 2, 0..2 or 2..")
+        return {"min": whole(low) if low else 0, "max": whole(high) if high else None}
+    exact = whole(value)
+    return {"min": exact, "max": exact}
+
+
+class FleetNodes(Written):
+    """How many instances: kept, provisioned at once, and at most."""
+
+    min: Annotated[Whole, Field(ge=0)] = 0
+    target: Annotated[Whole, Field(ge=0)] | None = None
+    """Provisioned when the fleet is applied; ``min`` if unset."""
+
+    max: Annotated[Whole, Field(ge=0)] | None = None
+    """Unset: no limit."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.max is not None and self.min > self.max:
+            raise wrong(f"begins after it ends: {self.words()}")
+        if self.target is not None and not self.min <= self.target <= (self.max or self.target):
+            raise wrong(f"has a target of {self.target} outside {self.words()}")
+        return self
+
+    def words(self) -> str:
+        return range_words(self.min, self.max)
+
+
+def read_blocks(value: object) -> int | Literal["auto"]:
+    """Into how many equal parts an instance is divided, or ``auto``."""
+    if value == "auto":
+        return "auto"
+    try:
+        count = whole(value)
+    except ValueError:
+        count = 0
+    if count < 1 or count > 100_000:
+        raise wrong(f"is {told(value)}, where a number of blocks or auto is wanted")
+    return count
+
+
+Blocks = Annotated[
+    int | Literal["auto"],
+    PlainValidator(read_blocks),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "auto"}]}),
+]
+SshPort = Annotated[Whole, Field(ge=1, le=65535)]
+
+
+class ProxyJump(Written):
+    """The host through which the others are reached."""
+
+    hostname: Text
+    user: Text
+    identity_file: Text
+    port: SshPort | None = None
+
+
+def private_address(value: object) -> str:
+    word = text(value)
+    try:
+        if ipaddress.ip_address(word).is_private:
+            return word
+    except ValueError:
+        pass
+    raise wrong(f"is not a private address: {told(word)}", "such as 10.0.0.7")
+
+
+def private_network(value: object) -> str:
+    word = text(value)
+    try:
+        if ipaddress.ip_network(word, strict=False).is_private:
+            return word
+    except ValueError:
+        pass
+    raise wrong(f"is not a private network: {told(word)}", "such as 10.0.0.0/24")
+
+
+class SshHost(Written):
+    """A host the user owns."""
+
+    hostname: Text
+    port: SshPort | None = None
+    user: Text | None = None
+    identity_file: Text | None = None
+    proxy_jump: ProxyJump | None = None
+    internal_ip: Annotated[str, PlainValidator(private_address), WithJsonSchema({"type": "string"})] | None = None
+    blocks: Blocks = 1
+
+
+def ssh_host(value: object) -> object:
+    return {"hostname": value} if isinstance(value, str) else value
+
+
+class SshConfig(Written):
+    """How to reach hosts the user owns."""
+
+    hosts: tuple[
+        Annotated[
+            SshHost,
+            BeforeValidator(ssh_host),
+            WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["hostname"]}]}),
+        ],
+        ...,
+    ]
+    user: Text | None = None
+    port: SshPort | None = None
+    identity_file: Text | None = None
+    proxy_jump: ProxyJump | None = None
+    network: Annotated[str, PlainValidator(private_network), WithJsonSchema({"type": "string"})] | None = None
+
+
+class FleetConfiguration(PlacementFields):
+    """A fleet as written; ``spec.check_fleet`` says whether it can be had."""
+
+    type: Literal["fleet"]
+    name: Text | None = None
+    placement: Literal["any", "cluster"] = "any"
+    blocks: Blocks = 1
+    nodes: Annotated[FleetNodes, BeforeValidator(read_nodes)] | None = None
+    ssh_config: SshConfig | None = None
+    env: Env = Field(default_factory=dict)
+    resources: ResourcesSpec = ResourcesSpec()

@@ -1,0 +1,225 @@
+"""From what a user wrote to the one specification that everything else works from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from perdure.model.errors import InvalidConfiguration
+from perdure.model.messages import CodeRef
+from perdure.model.policy import Retry, RunPolicy
+from perdure.model.resources import GpuNeed, Requirements, Span
+from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
+from perdure.model.timing import Timing
+from perdure.spec.checking import field_error, in_order, lines_of, source_of
+from perdure.spec.document import Lines
+from perdure.spec.effective import EffectiveRun, InstanceMount
+from perdure.spec.effective import Mapping as PortMap
+from perdure.spec.environment import Resolution
+from perdure.spec.grammar.durations import Off
+from perdure.spec.grammar.hardware import GpuSpec, ResourcesSpec
+from perdure.spec.grammar.mounts import HostMount
+from perdure.spec.grammar.ranges import CountRange, MemoryRange
+from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
+from perdure.spec.models.run import RunFields, Task
+from perdure.spec.parsing import parse_run
+from perdure.spec.refusals import refusals
+from perdure.spec.script import argv, split_words
+from perdure.spec.shown import shown
+
+_MIB = 1024
+
+
+def resolve(
+    mapping: object,
+    *,
+    run_id: UUID,
+    project: str,
+    name: str,
+    user: str = "",
+    submitted_at: datetime,
+    code: Sequence[CodeRef] | None = None,
+    sealed: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    timing: Timing | None = None,
+    lines: Lines | None = None,
+) -> EffectiveRun:
+    """Everything in force for one run.
+
+    Args:
+        mapping: the configuration as written: anything JSON can hold.
+        name: from the workflow id; a different ``name`` inside is an error.
+        code: what was uploaded for ``files`` and ``repos``; None while it is not uploaded yet (a plan).
+        sealed: values of environment variables taken from the user's machine, sealed for a worker (base64).
+        arguments: stand for ``${{ run.args }}``.
+
+    Raises:
+        InvalidConfiguration: with every mistake, and every field that cannot be honoured yet.
+    """
+    lines = lines or lines_of(mapping)
+    run = parse_run(mapping, lines)
+    if not isinstance(run, Task):
+        sentence = f"a {run.type} is not supported yet: this version runs tasks"
+        raise InvalidConfiguration([field_error("type", sentence, lines=lines)], source=source_of(mapping))
+    errors = [field_error(*refusal, lines=lines) for refusal in refusals(run, project)]
+    if run.name is not None and run.name != name:
+        hint = "the name comes from the workflow id, run/{project}/{name}; leave it out or make both one"
+        errors.append(field_error("name", f"is {run.name!r}, but the run is called {name!r}", hint, lines=lines))
+    if (run.files or run.repos) and code is not None and not code:
+        sentence = "local files must be uploaded before the run is started"
+        field = "files" if run.files else "repos"
+        errors.append(field_error(field, sentence, "submit it with perdure apply", lines=lines))
+    resolution = Resolution(run, sealed or {}, arguments)
+    values = _Values(run, resolution)
+    errors += [field_error(*error, lines=lines) for error in resolution.errors]
+    errors += [field_error(*error, lines=lines) for error in values.errors]
+    if errors:
+        raise InvalidConfiguration(in_order(errors), source=source_of(mapping))
+    policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
+    return _effective(run, policy, values, code or (), cast(dict[str, Any], mapping))
+
+
+class _Values:
+    """Environment, commands and process of a task, with their own mistakes."""
+
+    def __init__(self, run: Task, resolution: Resolution):
+        self.errors: list[tuple[str, str, str | None]] = []
+        self.env = resolution.env
+        self.commands = resolution.commands
+        self.registry_auth = resolution.registry_auth
+        self.entrypoint = self._entrypoint(run)
+        self.argv = argv(self.commands, entrypoint=self.entrypoint, shell=run.shell, has_image=bool(run.image))
+        if not self.argv and run.image is None and not self.errors:
+            self.errors.append(("commands", "has nothing to run: only blanks and comments", None))
+
+    def _entrypoint(self, run: Task) -> tuple[str, ...] | None:
+        if run.entrypoint is None:
+            return None
+        try:
+            words = split_words(run.entrypoint)
+        except ValueError:
+            self.errors.append(("entrypoint", "has a quote that is not closed", None))
+            return ()
+        if not words:
+            self.errors.append(("entrypoint", "is empty", "leave it out to use the image's own"))
+        return words
+
+
+def _effective(
+    run: Task, policy: RunPolicy, values: _Values, code: Sequence[CodeRef], mapping: dict[str, Any]
+) -> EffectiveRun:
+    resources = run.resources
+    effective = EffectiveRun(
+        policy=policy,
+        image=run.image,
+        entrypoint=values.entrypoint,
+        commands=values.commands,
+        argv=values.argv,
+        env=values.env,
+        registry_auth=values.registry_auth,
+        user=run.user,
+        working_dir=run.working_dir,
+        privileged=run.privileged,
+        shm_mib=None if resources.shm_size is None else resources.shm_size * _MIB,
+        cpu_limit=resources.cpu.count.max,
+        memory_limit_mib=None if resources.memory.max is None else resources.memory.max * _MIB,
+        ports=tuple(PortMap(container=port.container_port, local=port.local_port) for port in run.ports),
+        mounts=tuple(
+            InstanceMount(instance_path=mount.instance_path, path=mount.path, optional=mount.optional)
+            for mount in run.volumes
+            if isinstance(mount, HostMount)
+        ),
+        code=tuple(code),
+        repo_exists_action=run.repos[0].if_exists if run.repos else "error",
+        max_duration=_seconds(run.max_duration, None),
+        stop_duration=policy.stop_duration,
+        tags=dict(run.tags or {}),
+        configuration=dict(mapping),
+    )
+    return effective.but(shown=shown(effective))
+
+
+def _policy(
+    run: Task, run_id: UUID, project: str, name: str, user: str, submitted_at: datetime, timing: Timing
+) -> RunPolicy:
+    if run.stop_grace is not None:
+        timing = timing.but(stop_grace=float(run.stop_grace))
+    return RunPolicy(
+        run_id=run_id,
+        project=project,
+        name=name,
+        user=user,
+        kind=run.type,
+        submitted_at=submitted_at,
+        nodes=run.nodes,
+        startup_order=StartupOrder(run.startup_order or StartupOrder.ANY),
+        stop_criteria=StopCriteria(run.stop_criteria or StopCriteria.ALL_DONE),
+        retry=_retry(run.retry),
+        priority=run.priority or 0,
+        requirements=requirements(run),
+        stop_duration=_seconds(run.stop_duration, timing.stop_duration),
+        idle_duration=_seconds(run.idle_duration, 300.0),
+        timing=timing,
+    )
+
+
+def requirements(run: RunFields) -> Requirements:
+    """What every node needs. ``firm`` holds the names of the resources the user wrote, as they are written
+    (``cpu``, ``memory``, ``gpu``, ``disk``, ``shm_size``)."""
+    resources = run.resources
+    return Requirements(
+        cpu=_span(resources.cpu.count),
+        cpu_arch=resources.cpu.arch,
+        memory_mib=_span(resources.memory, _MIB),
+        disk_mib=None if resources.disk is None else _span(resources.disk.size, _MIB),
+        gpu=None if resources.gpu is None else _gpu(resources.gpu),
+        shm_mib=None if resources.shm_size is None else resources.shm_size * _MIB,
+        max_price=run.max_price,
+        spot={"spot": True, "auto": None, "on-demand": False}[run.spot_policy or "on-demand"],
+        backends=run.backends or (),
+        regions=run.regions or (),
+        instance_types=run.instance_types or (),
+        fleets=tuple(fleet.name for fleet in run.fleets or ()),
+        reuse_only=run.creation_policy == "reuse",
+        image=run.image,
+        firm=_firm(resources),
+    )
+
+
+def _firm(resources: ResourcesSpec) -> tuple[str, ...]:
+    return tuple(name for name in ResourcesSpec.model_fields if name in resources.model_fields_set)
+
+
+def _gpu(gpu: GpuSpec) -> GpuNeed:
+    return GpuNeed(
+        vendor=gpu.vendor,
+        names=gpu.name or (),
+        count=_span(gpu.count),
+        memory_mib=None if gpu.memory is None else _span(gpu.memory, _MIB),
+        total_memory_mib=None if gpu.total_memory is None else _span(gpu.total_memory, _MIB),
+        compute_capability=gpu.compute_capability,
+    )
+
+
+def _span(found: CountRange | MemoryRange, unit: int = 1) -> Span:
+    return Span(
+        min=None if found.min is None else found.min * unit, max=None if found.max is None else found.max * unit
+    )
+
+
+def _retry(retry: RetrySpec | bool | None) -> Retry | None:
+    if not isinstance(retry, RetrySpec):
+        return None
+    return Retry(
+        on=tuple(RetryEvent(event) for event in dict.fromkeys(retry.on_events or ALL_RETRY_EVENTS)),
+        duration=3600.0 if retry.duration is None else float(retry.duration),
+        max_attempts=retry.max_attempts,
+    )
+
+
+def _seconds(value: int | Off | None, default: float | None) -> float | None:
+    if value is None:
+        return default
+    return None if value == "off" else float(value)
