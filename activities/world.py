@@ -12,9 +12,10 @@ from perdure.blobs import BlobStore
 from perdure.model.timing import Timing
 
 if TYPE_CHECKING:
+    from temporalio.client import Client
+
     from perdure.agents.client import Agents
     from perdure.store.database import Database
-    from temporalio.client import Client
 
 
 @dataclass

@@ -1,0 +1,34 @@
+"""Expected errors, translated at the edge: inside an activity the one tree, outside an ``ApplicationError``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from temporalio.exceptions import ApplicationError
+
+from perdure.model.errors import PerdureError
+from perdure.model.problems import problem_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def application_error(error: PerdureError) -> ApplicationError:
+    """Of type ``error.code``, with a ``Problem`` as its details; retried only if trying again may help."""
+    return ApplicationError(error.message, problem_of(error), type=error.code, non_retryable=not error.retryable)
+
+
+def translated(step: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """An activity whose expected errors leave it as ``ApplicationError``. Others leave as they are: Temporal
+    retries them, and a mended worker picks the step up."""
+
+    @wraps(step)
+    async def outside(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await step(*args, **kwargs)
+        except PerdureError as error:
+            raise application_error(error) from error
+
+    return outside
