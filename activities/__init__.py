@@ -1,0 +1,36 @@
+"""Side effects, thin: everything that a workflow or a client may ask a worker to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from activities.hello import Greeting
+from activities.instances import Instances
+from activities.jobs import Starting
+from activities.logs import Watching
+from activities.reading import Reading
+from activities.recall import Recall
+from activities.stopping import Stopping
+from activities.world import World
+
+ROOMS: tuple[Callable[[World], Any], ...] = (
+    Recall,
+    Starting,
+    Watching,
+    Stopping,
+    Instances,
+    Greeting,
+    Reading,
+)
+
+
+def implementations(world: World) -> list[Callable[..., Any]]:
+    """Every activity there is, bound to this world. Worker assembly checks them against their declarations."""
+    return [step for room in ROOMS for step in steps_of(room(world))]
+
+
+def steps_of(room: object) -> list[Callable[..., Any]]:
+    """The methods of an object that are activities (``activity.defn`` marks them)."""
+    names = [name for name in dir(type(room)) if hasattr(getattr(type(room), name), "__temporal_activity_definition")]
+    return [getattr(room, name) for name in names]
