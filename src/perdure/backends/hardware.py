@@ -1,0 +1,81 @@
+"""What this machine has."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+
+from perdure.model.resources import Gpu, Resources
+
+ARCHITECTURES = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
+
+ENGINES = ("/var/run/docker.sock", "/run/podman/podman.sock")
+"""Where a container engine listens when ``DOCKER_HOST`` does not say."""
+
+
+def this_machine(disk: Path) -> Resources:
+    """CPUs, memory, GPUs, and the free space where ``disk`` is."""
+    return Resources(
+        cpus=_cpus(),
+        cpu_arch=ARCHITECTURES.get(platform.machine().lower(), platform.machine().lower()),
+        memory_mib=psutil.virtual_memory().total // 1024**2,
+        disk_mib=shutil.disk_usage(disk).free // 1024**2,
+        gpus=gpus(),
+    )
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """What ``nvidia-smi`` says; none where it is not, or cannot reach its driver."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ()
+    try:
+        said = subprocess.run(
+            [program, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    found: list[Gpu] = []
+    for line in said.splitlines():
+        name, _, memory = line.rpartition(",")
+        if memory.strip().isdigit():
+            found.append(Gpu(vendor="nvidia", name=short_name(name), memory_mib=float(memory)))
+    return tuple(found)
+
+
+def short_name(name: str) -> str:
+    """``NVIDIA A100-SXM4-40GB`` is ``A100``, as users ask for it."""
+    words = name.replace("NVIDIA", "").replace("GeForce", "").replace("Tesla", "").strip().replace("-", " ").split()
+    return "".join(words[:2]) if words[:1] == ["RTX"] else (words[0] if words else name.strip())
+
+
+def container_engine() -> str | None:
+    """The unix socket of a container engine that takes connections."""
+    named = urlsplit(os.environ.get("DOCKER_HOST", ""))
+    for path in (named.path,) if named.scheme == "unix" else ENGINES:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(2)
+            try:
+                probe.connect(path)
+            except OSError:
+                continue
+            return path
+    return None
+
+
+def _cpus() -> int:
+    """Those this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return psutil.cpu_count() or 1

@@ -1,0 +1,57 @@
+"""The commands of the embedded stack: up, down, status, env."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from perdure.stack import control, report
+from perdure.stack.home import Home, StackError
+from perdure.stack.supervisor import Options
+
+
+def up(
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Go on in the background once it is up.")] = False,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="Lose nothing in a power cut either: every step waits for the disk.")
+    ] = False,
+    database_url: Annotated[
+        str | None,
+        typer.Option(help="A Postgres of yours, from now on; `embedded` goes back to the one that comes along."),
+    ] = None,
+    local_fleet: Annotated[
+        bool, typer.Option(help="See that this machine can be used, as the fleet `local` of project `main`.")
+    ] = True,
+) -> None:
+    """Start Temporal, Postgres and a worker on this machine, and keep them alive."""
+    home = Home.find()
+    options = Options(durable=durable, database_url=database_url, local_fleet=local_fleet)
+    start = control.up_detached if detach else control.up
+    if not start(home, options, typer.echo):
+        typer.echo(f"Perdure is already up ({home.path}).")
+        for line in report.describe(home):
+            typer.echo(line)
+
+
+def down() -> None:
+    """Stop what `perdure up` started. Jobs go on running."""
+    home = Home.find()
+    typer.echo("Perdure is down." if control.down(home) else f"Perdure was not up ({home.path}).")
+
+
+def status() -> None:
+    """One line for each part: what it is, where, and since when."""
+    home = Home.find()
+    lines = report.describe(home)
+    if not lines:
+        raise StackError(f"Perdure is not up ({home.path})", hint="start it with: perdure up --detach")
+    for line in lines:
+        typer.echo(line)
+
+
+def env() -> None:
+    """Print what other Temporal tools need: eval "$(perdure env)"."""
+    for name, value in control.exports(Home.find()).items():
+        typer.echo(f"export {name}={shlex.quote(value)}")

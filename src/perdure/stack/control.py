@@ -1,0 +1,132 @@
+"""``up``, ``down`` and what they say, without a word about terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from perdure.agents.identity import Process
+from perdure.stack.home import Home, StackError
+from perdure.stack.part import last_line
+from perdure.stack.supervisor import Options, supervise
+
+UP_WITHIN = 120.0
+DOWN_WITHIN = 60.0
+
+
+def up(home: Home, options: Options, say: Callable[[str], None]) -> bool:
+    """Hold the stack up in this process until told to stop. False: it is up already.
+
+    Raises:
+        StackError
+    """
+    home.prepare()
+    lock = home.lock()
+    if lock is None:
+        return False
+    journal = home.log("supervisor")
+
+    def tell(line: str) -> None:
+        say(line)
+        with journal.open("a") as file:
+            file.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {line}\n")
+
+    supervise(home, lock, options, tell)
+    return True
+
+
+def up_detached(home: Home, options: Options, say: Callable[[str], None]) -> bool:
+    """Hold the stack up in a process of its own; returns when it is up. False: it is up already.
+
+    Raises:
+        StackError: it does not come up; whatever was started is stopped again.
+    """
+    home.prepare()
+    if home.locked():
+        return False
+    output = home.run / "up.out"
+    with output.open("wb") as file:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "perdure.stack.control", str(home.path), json.dumps(asdict(options))],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + UP_WITHIN
+    shown = 0
+    while True:
+        ended = child.poll() is not None
+        lines = output.read_text().splitlines()
+        for line in lines[shown:] if not ended else lines[shown:-1]:
+            say(line)
+        shown = len(lines)
+        found = home.running()
+        if ended:
+            raise StackError(last_line(output) or "the stack ended at once", hint=f"see {home.path / 'logs'}")
+        if found is not None and found["up"] and found["pids"]["supervisor"] == child.pid:
+            return True
+        if time.monotonic() > deadline:
+            child.terminate()
+            child.wait()
+            raise StackError(f"the stack was not up after {UP_WITHIN:.0f} s", hint=f"see {home.path / 'logs'}")
+        time.sleep(0.02)
+
+
+def down(home: Home) -> bool:
+    """Stop the stack; agents and their jobs go on. False: it was not up.
+
+    Raises:
+        StackError: it does not stop.
+    """
+    if not home.path.exists() or not home.locked():
+        return False
+    found = home.running()
+    supervisor = Process.model_validate(found["supervisor"]) if found and found["supervisor"] else None
+    if supervisor is None or not supervisor.alive:
+        raise StackError(f"something else holds {home.path / 'lock'}", hint="is a `perdure up` just starting?")
+    supervisor.kill(signal.SIGTERM)
+    deadline = time.monotonic() + DOWN_WITHIN
+    while supervisor.alive or home.locked():
+        if time.monotonic() > deadline:
+            raise StackError(
+                f"the stack (pid {supervisor.pid}) does not stop", hint=f"see {home.log('supervisor')}"
+            )
+        time.sleep(0.02)
+    return True
+
+
+def exports(home: Home) -> dict[str, str]:
+    """Variables by which Temporal's own tools find this stack.
+
+    Raises:
+        StackError: it is not up.
+    """
+    found = home.running()
+    if found is None or not home.locked():
+        raise StackError(f"Perdure is not up ({home.path})", hint="start it with: perdure up --detach")
+    return {"TEMPORAL_ADDRESS": found["temporal"], "TEMPORAL_NAMESPACE": found["namespace"]}
+
+
+def _detached() -> None:
+    """The process behind ``up_detached``: every line to stdout, the reason of a failure last."""
+    home, options = Home(Path(sys.argv[1])), Options(**json.loads(sys.argv[2]))
+    try:
+        if not up(home, options, lambda line: print(line, flush=True)):
+            raise StackError("another `perdure up` was faster")
+    except StackError as error:
+        print(error.message + (f" ({error.hint})" if error.hint else ""), flush=True)
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    _detached()

@@ -1,0 +1,205 @@
+"""One part of the stack: a child process that is kept alive, with one log file of bounded size."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perdure.agents.identity import Process
+from perdure.stack.home import Home, StackError
+from perdure.stack.processes import end, written_in
+
+LOG_LIMIT = 16 * 1024**2
+"""Bytes of one log file; what was before is kept once, as ``NAME.log.1``."""
+
+LONGEST_PAUSE = 10.0
+"""Seconds between two starts of a part that keeps ending."""
+
+HEALTHY_AFTER = 30.0
+"""A part that lived this long starts again at once when it ends."""
+
+CANNOT_START = 78
+"""Exit status of a part that would only fail again (EX_CONFIG of sysexits.h)."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a part is started, decided anew at each start."""
+
+    command: Sequence[str]
+    where: str
+    """As shown to people: an address, a path."""
+
+    ready: Callable[[int], bool]
+    """Given the child's pid, whether it is it that answers. Never blocks."""
+
+    environ: Mapping[str, str] | None = None
+    uid: int | None = None
+
+
+@dataclass
+class Part:
+    """Started, watched, started again when it ends, and stopped."""
+
+    name: str
+    title: str
+    home: Home
+    launch: Callable[[], Launch]
+    say: Callable[[str], None]
+    changed: Callable[[], None]
+    """Called when anything shown about the part has changed."""
+
+    stop_signal: int = signal.SIGTERM
+    stop_within: float = 10.0
+    start_within: float = 60.0
+    where: str = ""
+    since: datetime | None = None
+    process: Process | None = None
+    restarts: int = 0
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    _child: asyncio.subprocess.Process | None = None
+    _stopping: bool = False
+    _again: bool = False
+
+    @property
+    def log(self) -> Path:
+        return self.home.log(self.name)
+
+    @property
+    def pid_file(self) -> Path:
+        return self.home.run / f"{self.name}.pid"
+
+    async def keep(self) -> None:
+        """Run the part until ``stop``.
+
+        Raises:
+            StackError: it cannot be started, and would not be the next time.
+        """
+        pause = 0.1
+        while not self._stopping:
+            began = time.monotonic()
+            try:
+                launch = await asyncio.to_thread(self.launch)
+            except OSError as error:
+                raise StackError(f"{self.title} cannot be started: {error}") from None
+            self._child = await self._spawn(launch)
+            self.where, self.since = launch.where, datetime.now(UTC)
+            watch = asyncio.create_task(self._until_ready(launch, self._child.pid))
+            status = await self._child.wait()
+            watch.cancel()
+            self.ready.clear()
+            self.process = None
+            self.changed()
+            if self._stopping:
+                return
+            if status == CANNOT_START:
+                raise StackError(last_line(self.log) or f"{self.title} cannot be started", hint=f"see {self.log}")
+            if time.monotonic() - began > HEALTHY_AFTER or self._again:
+                pause = 0.1
+            if not self._again:
+                self.say(f"{self.title} {_how(status)}; starting it again (log: {self.log})")
+            self._again = False
+            self.restarts += 1
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def restart(self) -> None:
+        """End it; ``keep`` starts it again with what ``launch`` then says."""
+        self._again = True
+        self._signal(self.stop_signal)
+
+    async def stop(self) -> None:
+        self._stopping = True
+        child = self._child
+        if child is None or child.returncode is not None:
+            return
+        self._signal(self.stop_signal)
+        try:
+            await asyncio.wait_for(child.wait(), self.stop_within)
+        except TimeoutError:
+            self.say(f"{self.title} did not stop within {self.stop_within:.0f} s: killed")
+            self._signal(signal.SIGKILL)
+            await child.wait()
+
+    def _signal(self, number: int) -> None:
+        if self._child is not None and self._child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._child.send_signal(number)
+
+    async def _spawn(self, launch: Launch) -> asyncio.subprocess.Process:
+        output = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        pid_file = os.open(self.pid_file, os.O_WRONLY | os.O_TRUNC | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+        def write_itself_down() -> None:
+            # In the child, before it becomes the part: so that no kill of ours can leave one nobody knows of.
+            me = Process.of(os.getpid())
+            os.write(pid_file, me.model_dump_json().encode() if me else b"")
+
+        try:
+            return await asyncio.create_subprocess_exec(
+                *launch.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=launch.environ,
+                cwd="/",
+                start_new_session=True,
+                preexec_fn=write_itself_down,
+                user=launch.uid,
+                group=launch.uid,
+                extra_groups=None if launch.uid is None else [],
+            )
+        except OSError as error:
+            raise StackError(f"{self.title} cannot be started: {error.strerror}: {launch.command[0]}") from None
+        finally:
+            os.close(output)
+            os.close(pid_file)
+
+    async def _until_ready(self, launch: Launch, pid: int) -> None:
+        self.process = Process.of(pid)
+        self.changed()
+        while not await asyncio.to_thread(launch.ready, pid):
+            await asyncio.sleep(0.02)
+        self.ready.set()
+        self.changed()
+
+    def rotate(self) -> None:
+        """Keep the log within its limit. The part appends, so that its file may be cut under it."""
+        if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
+            before = self.log.with_suffix(".log.1")
+            before.write_bytes(self.log.read_bytes())
+            os.truncate(self.log, 0)
+
+
+def end_leftover(home: Home, name: str, gently: int) -> bool:
+    """Stop what a dead supervisor left running under this name; whether there was one."""
+    process = written_in(home.run / f"{name}.pid")
+    if process is None:
+        return False
+    end(process, gently)
+    return True
+
+
+def last_line(log: Path) -> str:
+    """The last thing a part said."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 8192))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _how(status: int) -> str:
+    if status < 0:
+        return f"was killed ({signal.Signals(-status).name})"
+    return f"ended with status {status}"
