@@ -101,6 +101,9 @@ class TaskConfig(Body):
     container_user: str = ""
     privileged: bool = False
     gpu: int = 0
+    gpu_ids: list[str] = []
+    """Which ones, as the driver names them (ours); empty: any ``gpu`` of them."""
+
     cpu: float = 0
     memory: int = 0
     shm_size: int = 0
