@@ -1,0 +1,286 @@
+"""How a job runs in a container: the user's command is its main process, and the image is left alone.
+
+The shim pulls and removes (``DockerPreparation``), the runner starts and watches (``DockerExecution``). It
+outlives both; what they know of it is in the engine, under the task's label, and in ``container.json``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel
+
+from perdure.agents import disk, docker_ports, docker_signals
+from perdure.agents.docker_code import ContainerFiles
+from perdure.agents.docker_container import container_name, creation, task_filter
+from perdure.agents.docker_engine import SLOW_TIMEOUT, Engine, EngineError, EngineUnreachable
+from perdure.agents.docker_exit import describe_exit, describe_start_failure
+from perdure.agents.docker_log import copy_log
+from perdure.agents.docker_pull import ensure_image, with_tag
+from perdure.agents.environment import mpi_hostfile
+from perdure.agents.execution import ExecutionError, Exit
+from perdure.agents.instance import Instance
+from perdure.agents.protocol import PortMapping, PullProgress, RunAnswer, SubmitBody, TaskConfig
+from perdure.model.statuses import JobReason
+
+RETRY_DELAY = 0.5
+"""Seconds between looks at an engine that does not answer, or at a container that is on its way."""
+
+START_SETTLES = 2.0
+"""Seconds that a start asked for by a runner, which then died, is given to show."""
+
+LOG_SETTLES = 5.0
+"""Seconds that a log of an ended container may be silent before it is cut and read anew."""
+
+KILL_TIMEOUT = 30.0
+REMOVE_TIMEOUT = 120.0
+
+
+class ContainerRecord(BaseModel):
+    """``container.json`` in the task's folder, written before the container is started: from then on it is never
+    made again."""
+
+    container_id: str
+    working_dir: str
+    username: str
+
+
+class DockerPreparation:
+    def __init__(self, instance: Instance, shim_folder: Path, address: str):
+        self._address = address
+
+    async def prepare(
+        self, task: TaskConfig, folder: Path, progress: Callable[[PullProgress], None]
+    ) -> list[PortMapping]:
+        """Pull the image and choose ports.
+
+        Raises:
+            ExecutionError
+        """
+        for mount in task.instance_mounts:
+            _make_mount(mount.instance_path, mount.optional)
+        async with Engine(self._address) as engine:
+            await ensure_image(engine, task, progress)
+        return docker_ports.choose(task, folder)
+
+    async def remove(self, task: TaskConfig, folder: Path) -> None:
+        """Kill and delete the task's container, with its anonymous volumes. Safe to repeat, also at once.
+
+        Raises:
+            EngineError, EngineUnreachable: it may still be there; ask again.
+        """
+        async with Engine(self._address) as engine:
+            await remove_containers(engine, task)
+
+
+class DockerExecution:
+    def __init__(self, task: TaskConfig, folder: Path, instance: Instance, address: str):
+        self._task = task
+        self._folder = folder
+        self._record = folder / "container.json"
+        self._engine = Engine(address)
+
+    async def start(self, job: SubmitBody) -> RunAnswer:
+        """Make the container, put the code into it, start it; only answers if that was done before.
+
+        Raises:
+            ExecutionError
+        """
+        try:
+            record = disk.read(self._record, ContainerRecord)
+            if record is None:
+                record = await self._create(job)
+                await self._start(record)
+            else:
+                await self._start_again(record)
+        except EngineError as error:
+            raise ExecutionError(*describe_start_failure(error.message, self._task, job)) from error
+        return RunAnswer(working_dir=record.working_dir, username=record.username)
+
+    async def wait(self) -> Exit:
+        """Until the container has ended and its log is whole. An engine that is away is waited for.
+
+        Raises:
+            ExecutionError: the container was removed by somebody else, or was never started.
+        """
+        record = self._known()
+        while True:
+            try:
+                await self._copy_until_end(record)
+                container = await self._engine.call("GET", f"/containers/{record.container_id}/json")
+                if not container["State"]["Running"]:
+                    await copy_log(self._engine, record.container_id, self._folder / "log", follow=False)
+                    return await describe_exit(self._engine, container, self._task)
+            except EngineUnreachable:
+                pass
+            except EngineError as error:
+                if error.status == 404:
+                    raise _lost() from error
+            await asyncio.sleep(RETRY_DELAY)
+
+    async def signal(self, name: str) -> None:
+        """To every process in the container."""
+        await docker_signals.send(self._engine, self._known().container_id, name)
+
+    async def kill(self) -> None:
+        """End the container: with its init, the kernel ends every process of its pid namespace.
+
+        Raises:
+            ExecutionError: it still runs after half a minute.
+        """
+        record = disk.read(self._record, ContainerRecord)
+        if record is None:
+            return
+        path = f"/containers/{record.container_id}"
+        try:
+            async with asyncio.timeout(KILL_TIMEOUT):
+                while (await self._engine.call("GET", f"{path}/json"))["State"]["Running"]:
+                    await self._kill_once(path)
+                    await asyncio.sleep(0.05)
+        except TimeoutError as error:
+            raise ExecutionError(
+                JobReason.EXECUTOR_ERROR.value, f"The container still runs {KILL_TIMEOUT:g} s after its kill."
+            ) from error
+        except EngineError as error:
+            if error.status != 404:
+                raise
+
+    async def _kill_once(self, path: str) -> None:
+        try:
+            await self._engine.call("POST", f"{path}/kill", params={"signal": "SIGKILL"})
+        except EngineError as error:
+            if error.status != 409:
+                raise
+
+    async def _create(self, job: SubmitBody) -> ContainerRecord:
+        """A container with the code in it, not started. One that a killed runner left half-made is made anew."""
+        await remove_containers(self._engine, self._task)
+        hostfile = self._folder / "hostfile"
+        hostfile.write_text(mpi_hostfile(job))
+        hostfile.chmod(0o644)
+        image = await self._engine.call("GET", f"/images/{with_tag(self._task.image_name)}/json")
+        info = await self._engine.info()
+        working_dir = _working_dir(job, image["Config"])
+        user = self._task.container_user or image["Config"].get("User") or ""
+        body = creation(
+            self._task,
+            job,
+            working_dir=working_dir,
+            hostfile=hostfile,
+            ports=docker_ports.chosen(self._folder),
+            log_drivers=info.get("Plugins", {}).get("Log") or [],
+        )
+        made = await self._engine.call(
+            "POST",
+            "/containers/create",
+            params={"name": container_name(self._task)},
+            body=body,
+            timeout=SLOW_TIMEOUT,
+        )
+        if job.archives:
+            files = ContainerFiles(self._engine, made["Id"])
+            await files.put_code(job, self._folder / "archives", working_dir, user)
+        record = ContainerRecord(container_id=made["Id"], working_dir=working_dir, username=user or "root")
+        disk.write(self._record, record, durable=True)
+        return record
+
+    async def _start(self, record: ContainerRecord) -> None:
+        await self._engine.call("POST", f"/containers/{record.container_id}/start", timeout=SLOW_TIMEOUT)
+
+    async def _start_again(self, record: ContainerRecord) -> None:
+        """Start what a killed runner may have asked to be started: that start may still be under way, and a short
+        job may have ended by now, so a container is started only if it stays unstarted."""
+        deadline = asyncio.get_running_loop().time() + START_SETTLES
+        while True:
+            try:
+                container = await self._engine.call("GET", f"/containers/{record.container_id}/json")
+            except EngineError as error:
+                raise (_lost() if error.status == 404 else error) from error
+            if container["State"]["Status"] != "created":
+                return
+            if asyncio.get_running_loop().time() > deadline:
+                await self._start(record)
+                return
+            await asyncio.sleep(RETRY_DELAY / 10)
+
+    async def _copy_until_end(self, record: ContainerRecord) -> None:
+        """Follow the log. Some engines never end the log of an ended container: then it is cut."""
+        log = self._folder / "log"
+        copying = asyncio.create_task(copy_log(self._engine, record.container_id, log, follow=True))
+        ending = asyncio.create_task(self._ended(record))
+        try:
+            await asyncio.wait({copying, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if not copying.done():
+                await ending
+                length = -1
+                while not copying.done() and length != (length := log.stat().st_size if log.exists() else 0):
+                    await asyncio.wait({copying}, timeout=LOG_SETTLES)
+            if copying.done():
+                await copying
+        finally:
+            for task in (copying, ending):
+                task.cancel()
+            await asyncio.gather(copying, ending, return_exceptions=True)
+
+    async def _ended(self, record: ContainerRecord) -> None:
+        await self._engine.call("POST", f"/containers/{record.container_id}/wait", timeout=None)
+
+    def _known(self) -> ContainerRecord:
+        record = disk.read(self._record, ContainerRecord)
+        if record is None:
+            raise ExecutionError(JobReason.EXECUTOR_ERROR.value, "The job has not been started.")
+        return record
+
+
+async def remove_containers(engine: Engine, task: TaskConfig) -> None:
+    """Delete every container of the task, running or not, with anonymous volumes, and see that they are gone.
+
+    Raises:
+        EngineError, EngineUnreachable
+    """
+    params = {"all": 1, "filters": json.dumps(task_filter(task.id))}
+    async with asyncio.timeout(REMOVE_TIMEOUT):
+        while containers := await engine.call("GET", "/containers/json", params=params):
+            for container in containers:
+                await _remove(engine, container)
+            await asyncio.sleep(0.02)
+
+
+async def _remove(engine: Engine, container: dict[str, Any]) -> None:
+    try:
+        await engine.call(
+            "DELETE", f"/containers/{container['Id']}", params={"force": 1, "v": 1}, timeout=SLOW_TIMEOUT
+        )
+    except EngineError as error:
+        # Gone, or being removed by another call of ours.
+        if error.status not in (404, 409):
+            raise
+
+
+def _working_dir(job: SubmitBody, image: dict[str, Any]) -> str:
+    base = PurePosixPath("/", image.get("WorkingDir") or "/")
+    return str(base / job.working_dir) if job.working_dir else str(base)
+
+
+def _make_mount(path: str, optional: bool) -> None:
+    folder = Path(path)
+    if folder.exists():
+        return
+    try:
+        folder.mkdir(parents=True)
+        folder.chmod(0o777)
+    except OSError as error:
+        if not optional:
+            raise ExecutionError(
+                JobReason.EXECUTOR_ERROR.value, f"The instance's {path} cannot be made: {error.strerror}."
+            ) from error
+
+
+def _lost() -> ExecutionError:
+    return ExecutionError(
+        JobReason.EXECUTOR_ERROR.value, "The container is gone, and with it the exit status: somebody removed it."
+    )
