@@ -9,6 +9,7 @@ import asyncio
 import os
 import statistics
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -44,16 +45,15 @@ async def latencies(stack: Stack) -> None:
     show("a log line printed to read by `logs -f`", lines, "0.3 s")
     show("command exits to run DONE", [await measures.exit_to_done(client) for _ in range(SAMPLES)], "0.3 s")
     show("stop to final status", [await measures.stop_to_final(client) for _ in range(SAMPLES)], "0.3 s")
-    marker = f"/tmp/perdure-bench-{os.getpid()}"
+    marker = f"{tempfile.gettempdir()}/perdure-bench-{os.getpid()}"
     try:
         again = [await measures.failure_to_running(client, marker, TIMING["retry_backoff"][0]) for _ in range(7)]
     finally:
-        for path in Path("/tmp").glob(f"perdure-bench-{os.getpid()}-*"):
+        for path in Path(tempfile.gettempdir()).glob(Path(marker).name + "-*"):
             path.unlink()
     show("failure to running again, less the backoff", again, "0.5 s")
-    print(
-        f"| events of a single-node task's whole life | {await measures.events_of_a_run(client)} | | under 100 | 1 |"
-    )
+    events = await measures.events_of_a_run(client)
+    print(f"| events of a single-node task's whole life | {events} | | under 100 | 1 |")
 
 
 async def idle(stack: Stack) -> None:
