@@ -13,7 +13,7 @@ function here takes any mapping, and a Document's lines are found by themselves;
 
 from perdure.spec.document import Document, Lines, load_yaml
 from perdure.spec.parsing import RunConfiguration, parse_fleet, parse_run
-from perdure.spec.resolving import resolve
+from perdure.spec.resolving import fleet_requirements, resolve
 from perdure.spec.schema import KINDS, json_schema
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Document",
     "Lines",
     "RunConfiguration",
+    "fleet_requirements",
     "json_schema",
     "load_yaml",
     "parse_fleet",

@@ -22,6 +22,7 @@ from perdure.spec.grammar.durations import Off
 from perdure.spec.grammar.hardware import GpuSpec, ResourcesSpec
 from perdure.spec.grammar.mounts import HostMount
 from perdure.spec.grammar.ranges import CountRange, MemoryRange
+from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.parsing import parse_run
@@ -168,7 +169,23 @@ def _policy(
 def requirements(run: RunFields) -> Requirements:
     """What every node needs. ``firm`` holds the names of the resources the user wrote, as they are written
     (``cpu``, ``memory``, ``gpu``, ``disk``, ``shm_size``)."""
-    resources = run.resources
+    return _hardware(run).but(
+        spot={"spot": True, "auto": None, "on-demand": False}[run.spot_policy or "on-demand"],
+        fleets=tuple(fleet.name for fleet in run.fleets or ()),
+        reuse_only=run.creation_policy == "reuse",
+        image=run.image,
+    )
+
+
+def fleet_requirements(fleet: FleetConfiguration) -> Requirements:
+    """What every instance of a fleet must be; of spot and on-demand, either unless it is written."""
+    return _hardware(fleet).but(
+        spot={"spot": True, "auto": None, "on-demand": False}[fleet.spot_policy or "auto"],
+    )
+
+
+def _hardware(fields: RunFields | FleetConfiguration) -> Requirements:
+    resources = fields.resources
     return Requirements(
         cpu=_span(resources.cpu.count),
         cpu_arch=resources.cpu.arch,
@@ -176,14 +193,10 @@ def requirements(run: RunFields) -> Requirements:
         disk_mib=None if resources.disk is None else _span(resources.disk.size, _MIB),
         gpu=None if resources.gpu is None else _gpu(resources.gpu),
         shm_mib=None if resources.shm_size is None else resources.shm_size * _MIB,
-        max_price=run.max_price,
-        spot={"spot": True, "auto": None, "on-demand": False}[run.spot_policy or "on-demand"],
-        backends=run.backends or (),
-        regions=run.regions or (),
-        instance_types=run.instance_types or (),
-        fleets=tuple(fleet.name for fleet in run.fleets or ()),
-        reuse_only=run.creation_policy == "reuse",
-        image=run.image,
+        max_price=fields.max_price,
+        backends=fields.backends or (),
+        regions=fields.regions or (),
+        instance_types=fields.instance_types or (),
         firm=_firm(resources),
     )
 
