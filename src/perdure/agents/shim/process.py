@@ -34,7 +34,7 @@ def main() -> None:
     """Serve the instance of ``--folder`` until SIGTERM. Jobs go on without it."""
     parser = argparse.ArgumentParser(prog="perdure-shim", description="Owns the jobs of one instance.")
     parser.add_argument("--folder", type=Path, required=True, help="the instance's folder, with instance.json")
-    folder: Path = parser.parse_args().folder.resolve()
+    folder: Path = parser.parse_args().folder.absolute()
     lock = disk.Lock.take(folder / "shim.lock")
     if lock is None:
         sys.exit(f"A shim already serves {folder}.")
