@@ -14,18 +14,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from perdure.agents.client import Agents
 from perdure.backends import Endpoint, Order, ProviderInstance
 from perdure.backends.hardware import container_engine, this_machine
+from perdure.backends.local_end import terminate
 from perdure.backends.local_shims import LONGEST_INSIDE, Folder, folders
 from perdure.backends.places import root_state, short_path
 from perdure.model.errors import CapacityError
 from perdure.model.resources import Offer, Requirements
-
-if TYPE_CHECKING:
-    from perdure.agents.client import Agents
 
 ADDRESSES = ["127.0.0.1"] if sys.platform == "darwin" else [f"127.0.0.{n}" for n in range(1, 255)]
 """On Linux all of 127/8 answers; on macOS only the first, which instances then share."""
@@ -65,6 +63,10 @@ class LocalBackend:
     async def address(self, instance_id: UUID) -> str | None:
         found = self._folder(instance_id).read()
         return None if found is None else found["address"]
+
+    async def terminate(self, instance_id: UUID) -> Termination:
+        folder = self._folder(instance_id)
+        return await terminate(folder, self._jobs() / folder.path.name, self._agents)
 
     async def list(self) -> list[ProviderInstance]:
         return [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +20,7 @@ from perdure.agents.identity import Process
 from perdure.backends.places import short_path
 from perdure.model.errors import ProviderError
 
-LONGEST_INSIDE = 64
+LONGEST_INSIDE = len("/tasks/") + 36 + len("/runner.sock")
 """Bytes that agents add to an instance's folder for the path of a socket."""
 
 START_WITHIN = 15.0
@@ -36,8 +38,9 @@ class Folder:
         return self.path / "instance.json"
 
     @property
-    def log(self) -> Path:
-        return self.path / "shim.log"
+    def output(self) -> Path:
+        """What the shim says before it has a log, or beside it."""
+        return self.path / "shim.out"
 
     @property
     def leaving(self) -> Path:
@@ -56,19 +59,21 @@ class Folder:
         written = disk.read(self.path / "shim.pid", Process)
         return written if written is not None and written.alive else None
 
-    def start(self) -> bool:
+    def start(self, *, leaving: bool = False) -> bool:
         """Start the shim if it is dead; whether it was. Returns when it has said who it is.
+
+        An instance that is being terminated is left dead, but by who terminates it (``leaving``).
 
         Raises:
             ProviderError: it ended at once, or said nothing.
         """
         with self._alone():
-            if self.shim() is not None:
+            if self.shim() is not None or (self.leaving.exists() and not leaving):
                 return False
             # Through a shell that ends at once: the shim's parent is then init, which reaps it.
             subprocess.run(
                 [
-                    *("sh", "-c", '"$@" </dev/null >>"$0" 2>&1 &', str(self.log)),
+                    *("sh", "-c", '"$@" </dev/null >"$0" 2>&1 &', str(self.output)),
                     *(sys.executable, "-m", "perdure.agents.shim", "--folder", str(self.path)),
                 ],
                 cwd="/",
@@ -83,6 +88,18 @@ class Folder:
                 time.sleep(0.02)
             return True
 
+    def stop(self) -> None:
+        """Stop the shim. Its tasks would go on."""
+        with self._alone():
+            for number, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 30.0)):
+                shim = self.shim()
+                deadline = time.monotonic() + patience
+                while shim is not None and shim.alive and time.monotonic() < deadline:
+                    shim.kill(number)
+                    time.sleep(0.02)
+            if self.shim() is not None:
+                raise ProviderError(f"the agent in {self.path} cannot be killed")
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """The worker and the stack may find the same shim dead: one of them starts it."""
@@ -94,7 +111,7 @@ class Folder:
             os.close(handle)
 
     def _last_words(self) -> str:
-        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        lines = self.output.read_text(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
 
@@ -110,9 +127,10 @@ def revive(home: Path) -> list[str]:
     """Start every shim that died and should live; the names of their instances."""
     started: list[str] = []
     for folder in folders(home):
-        if folder.leaving.exists():
-            continue
         described = folder.read()
-        if described is not None and folder.start():
-            started.append(described["name"])
+        if described is None or folder.leaving.exists() or folder.shim() is not None:
+            continue
+        with contextlib.suppress(FileNotFoundError):  # terminated in between
+            if folder.start():
+                started.append(described["name"])
     return started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from perdure.model.errors import ControlPlaneError
 ROOT_STATE = Path("/var/lib/perdure")
 """Of stacks that root starts: other uids may not enter root's home, and some programs refuse to be root."""
 
-LONGEST_SOCKET = 103
-"""Bytes of a unix socket's path that every system takes (macOS 104 with the final zero, Linux 108)."""
+LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107
+"""Bytes of a unix socket's path, without the final zero."""
 
 
 def digest(home: Path) -> str:

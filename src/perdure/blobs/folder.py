@@ -73,9 +73,9 @@ class FolderBlobs:
                     raise UserError(f"the code that came is not the code that was announced ({sha256[:12]})")
                 file.flush()
                 await asyncio.to_thread(os.fsync, file.fileno())
-            beside.rename(target)
+            await asyncio.to_thread(beside.rename, target)
         finally:
-            beside.unlink(missing_ok=True)
+            await asyncio.to_thread(beside.unlink, True)
 
     async def write_log(self, key: str, offset: int, data: bytes) -> None:
         """Put the bytes at their offset. The same bytes again change nothing."""

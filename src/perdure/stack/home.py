@@ -1,4 +1,4 @@
-"""PERDURE_HOME: where the embedded stack keeps its state, and what must be true of that folder before it is used."""
+"""PERDURE_HOME: where the embedded stack keeps its state, and what must be true of it before it is used."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Home:
             self.remember(version=STATE_VERSION)
         elif version > STATE_VERSION:
             raise StackError(
-                f"{self.path} was written by a newer Perdure (state version {version}, this one knows {STATE_VERSION})",
+                f"{self.path} was written by a newer Perdure (state version {version}, not {STATE_VERSION})",
                 hint="install that version, or set PERDURE_HOME to another folder",
             )
         elif version < STATE_VERSION:

@@ -26,6 +26,9 @@ LONGEST_PAUSE = 10.0
 HEALTHY_AFTER = 30.0
 """A part that lived this long starts again at once when it ends."""
 
+FIRST_TRIES = 3
+"""A part that never was ready is started again so many times; then there is something to mend."""
+
 CANNOT_START = 78
 """Exit status of a part that would only fail again (EX_CONFIG of sysexits.h)."""
 
@@ -68,6 +71,8 @@ class Part:
     _child: asyncio.subprocess.Process | None = None
     _stopping: bool = False
     _again: bool = False
+    _once: bool = False
+    """It has been ready before."""
 
     @property
     def log(self) -> Path:
@@ -102,6 +107,8 @@ class Part:
                 return
             if status == CANNOT_START:
                 raise StackError(last_line(self.log) or f"{self.title} cannot be started", hint=f"see {self.log}")
+            if not self._once and self.restarts >= FIRST_TRIES and not self._again:
+                raise StackError(f"{self.title} does not start: {last_line(self.log)}", hint=f"see {self.log}")
             if time.monotonic() - began > HEALTHY_AFTER or self._again:
                 pause = 0.1
             if not self._again:
@@ -166,8 +173,9 @@ class Part:
     async def _until_ready(self, launch: Launch, pid: int) -> None:
         self.process = Process.of(pid)
         self.changed()
-        while not await asyncio.to_thread(launch.ready, pid):
+        while not await asyncio.to_thread(launch.ready, pid):  # noqa: ASYNC110 (nothing of ours says so)
             await asyncio.sleep(0.02)
+        self._once = True
         self.ready.set()
         self.changed()
 

@@ -21,7 +21,7 @@ from perdure.model import names
 from perdure.model.errors import PerdureError
 from perdure.model.ids import fleet_workflow_id
 from perdure.model.messages import FleetInput
-from perdure.stack.home import write_atomically
+from perdure.stack.home import StackError, write_atomically
 from perdure.stack.part import CANNOT_START
 from perdure.stack.settings import Settings
 
@@ -147,11 +147,18 @@ async def _temporal() -> Client:
 
 
 async def _migrated(url: str) -> None:
+    from alembic.util.exc import CommandError
     from sqlalchemy.exc import SQLAlchemyError
 
     from perdure.store.migrations import migrate
 
-    await _patiently("Postgres", lambda: migrate(url), OSError, SQLAlchemyError, PerdureError)
+    try:
+        await _patiently("Postgres", lambda: migrate(url), OSError, SQLAlchemyError, PerdureError)
+    except CommandError as error:
+        # Alembic's words for a revision it has never heard of.
+        raise StackError(
+            f"the database was written by a newer Perdure ({error})", hint="install that version, or newer"
+        ) from None
 
 
 async def _search_attributes(client: Client) -> None:
