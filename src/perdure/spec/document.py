@@ -78,7 +78,7 @@ class Lines:
         node, place = self._root, self._root.place
         for step in path:
             if isinstance(node.items, dict) and step in node.items:
-                named, node = node.items[cast(str, step)]
+                named, node = node.items[step]
                 place = named if key else node.place
             elif isinstance(node.items, list) and isinstance(step, int) and 0 <= step < len(node.items):
                 node = node.items[step]
@@ -136,7 +136,7 @@ class _Unreadable(Exception):
 def _document(text: str | bytes, source: str) -> Document:
     text = _checked_text(text)
     try:
-        root = _Composer().compose(yaml.parse(text, Loader=_LOADER))
+        root = _Composer().compose(_events(text))
     except yaml.MarkedYAMLError as error:
         _explain(error, text)
     except yaml.YAMLError as error:
@@ -148,6 +148,10 @@ def _document(text: str | bytes, source: str) -> Document:
             "must be a mapping", root.place, "a configuration begins with its type, such as `type: task`"
         )
     return Document(cast(dict[str, Any], root.value), Lines(root), source)
+
+
+def _events(text: str) -> Iterable[Any]:
+    return cast(Any, yaml).parse(text, Loader=_LOADER)
 
 
 def _checked_text(text: str | bytes) -> str:

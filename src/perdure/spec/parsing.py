@@ -6,16 +6,47 @@ from collections.abc import Mapping
 from typing import TypeAlias, cast
 
 from perdure.model.errors import InvalidConfiguration
-from perdure.spec.checking import check, field_error, lines_of, nearest, source_of
+from perdure.spec.checking import check, field_error, in_order, lines_of, nearest, source_of
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import told
+from perdure.spec.models.development import DevEnvironment
 from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.run import Task
+from perdure.spec.models.service import Service
+from perdure.spec.models.standing import CloudVolume, Gateway, KubernetesVolume, VolumeFields
+from perdure.spec.refusals import fleet_refusals
 
-RunConfiguration: TypeAlias = Task
+RunConfiguration: TypeAlias = Task | Service | DevEnvironment
+Configuration: TypeAlias = RunConfiguration | FleetConfiguration | VolumeFields | Gateway
 
-RUN_TYPES: dict[str, type[RunConfiguration]] = {"task": Task}
-TYPES = ("dev-environment", "task", "service", "fleet", "volume", "gateway", "preset")
+RUN_TYPES: dict[str, type[RunConfiguration]] = {
+    "dev-environment": DevEnvironment,
+    "task": Task,
+    "service": Service,
+}
+_OTHER_TYPES: dict[str, type[FleetConfiguration | Gateway]] = {"fleet": FleetConfiguration, "gateway": Gateway}
+_VOLUMES: dict[str, type[VolumeFields]] = {
+    "aws": CloudVolume,
+    "gcp": CloudVolume,
+    "runpod": CloudVolume,
+    "kubernetes": KubernetesVolume,
+}
+TYPES = (*RUN_TYPES, "fleet", "volume", "gateway", "preset")
+
+
+def parse(mapping: object, lines: Lines | None = None) -> Configuration:
+    """A configuration of any type, as written; whether it can be honoured is not asked.
+
+    Raises:
+        InvalidConfiguration: with every mistake.
+    """
+    lines = lines or lines_of(mapping)
+    entries = _entries(mapping)
+    found = _type(entries, lines)
+    if found == "preset":
+        raise _refused(entries, "type", "is 'preset', and presets are not supported", None, lines)
+    model = RUN_TYPES.get(found) or _OTHER_TYPES.get(found) or _volume(entries, lines)
+    return check(model, entries, lines)
 
 
 def parse_run(mapping: object, lines: Lines | None = None) -> RunConfiguration:
@@ -24,45 +55,63 @@ def parse_run(mapping: object, lines: Lines | None = None) -> RunConfiguration:
     Raises:
         InvalidConfiguration: with every mistake.
     """
-    found = _typed(mapping, lines)
-    model = RUN_TYPES.get(found)
-    if model is None:
-        raise _refused(mapping, lines, f"is {found!r}, which is not a run", "a run is a task")
-    return check(model, cast(Mapping[str, object], mapping), lines or lines_of(mapping))
+    lines = lines or lines_of(mapping)
+    entries = _entries(mapping)
+    found = _type(entries, lines)
+    if found not in RUN_TYPES:
+        hint = f"a run is a {', '.join(RUN_TYPES)}"
+        raise _refused(entries, "type", f"is {found!r}, which is not a run", hint, lines)
+    return check(RUN_TYPES[found], entries, lines)
 
 
 def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfiguration:
-    """A fleet's configuration as written, checked for what it cannot say at once.
+    """A fleet's configuration, as written and possible.
 
     Raises:
-        InvalidConfiguration: with every mistake.
+        InvalidConfiguration: with every mistake, and with what cannot be honoured yet.
     """
-    found = _typed(mapping, lines)
+    lines = lines or lines_of(mapping)
+    entries = _entries(mapping)
+    found = _type(entries, lines)
     if found != "fleet":
-        raise _refused(mapping, lines, f"is {found!r}, where fleet is wanted")
-    return check(FleetConfiguration, cast(Mapping[str, object], mapping), lines or lines_of(mapping))
+        raise _refused(entries, "type", f"is {found!r}, where fleet is wanted", None, lines)
+    fleet = check(FleetConfiguration, entries, lines)
+    errors = [field_error(*refusal, lines=lines) for refusal in fleet_refusals(fleet)]
+    if errors:
+        raise InvalidConfiguration(in_order(errors), source=source_of(mapping))
+    return fleet
 
 
-def _typed(mapping: object, lines: Lines | None) -> str:
-    """The ``type`` of a configuration."""
+def _entries(mapping: object) -> Mapping[str, object]:
     if not isinstance(mapping, Mapping):
         error = field_error("", f"is {told(mapping)}, where a mapping is wanted", "begin with type: task")
         raise InvalidConfiguration([error])
     entries = cast(Mapping[object, object], mapping)
     if not all(isinstance(key, str) for key in entries):
         raise InvalidConfiguration([field_error("", "has a key that is not a text")])
+    return cast(Mapping[str, object], entries)
+
+
+def _type(entries: Mapping[str, object], lines: Lines | None) -> str:
+    every = f"one of {', '.join(TYPES)}"
     if "type" not in entries:
-        raise InvalidConfiguration(
-            [field_error("type", "is missing", f"one of {', '.join(TYPES)}", lines=lines or lines_of(mapping))],
-            source=source_of(mapping),
-        )
+        raise _refused(entries, "type", "is missing", every, lines)
     found = entries["type"]
-    if not isinstance(found, str) or found not in TYPES:
-        hint = (nearest(found, list(TYPES)) if isinstance(found, str) else None) or f"one of {', '.join(TYPES)}"
-        raise _refused(mapping, lines, f"is {told(found)}, which is not known", hint)
-    return found
+    if isinstance(found, str) and found in TYPES:
+        return found
+    hint = nearest(found, list(TYPES)) if isinstance(found, str) else None
+    raise _refused(entries, "type", f"is {told(found)}, which is not known", hint or every, lines)
 
 
-def _refused(mapping: object, lines: Lines | None, message: str, hint: str | None = None) -> InvalidConfiguration:
-    error = field_error("type", message, hint, lines=lines or lines_of(mapping))
-    return InvalidConfiguration([error], source=source_of(mapping))
+def _volume(entries: Mapping[str, object], lines: Lines | None) -> type[VolumeFields]:
+    backend = entries.get("backend")
+    if isinstance(backend, str) and backend in _VOLUMES:
+        return _VOLUMES[backend]
+    message = f"is {told(backend)}, which has no volumes" if "backend" in entries else "is missing"
+    raise _refused(entries, "backend", message, f"one of {', '.join(_VOLUMES)}", lines)
+
+
+def _refused(
+    entries: Mapping[str, object], path: str, message: str, hint: str | None, lines: Lines | None
+) -> InvalidConfiguration:
+    return InvalidConfiguration([field_error(path, message, hint, lines=lines)], source=source_of(entries))

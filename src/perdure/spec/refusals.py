@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
+
+from pydantic_core import PydanticCustomError
 
 from perdure.spec.grammar.mounts import NetworkMount
+from perdure.spec.grammar.names import resource_name
+from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.run import Task
+
+Refusal: TypeAlias = tuple[str, str, str | None]
+"""Path, message, hint."""
 
 _NO_IMAGE = "leave it out, and set an image that has what the commands need"
 
 
-def refusals(run: Task, project: str) -> Iterator[tuple[str, str, str | None]]:
+def refusals(run: Task, project: str) -> Iterator[Refusal]:
     """(path, message, hint) of every field that could not be honoured."""
     if run.groups is not None:
         yield "groups", "node groups are not supported yet", "use nodes, and branch on $DSTACK_NODE_RANK"
@@ -33,7 +41,7 @@ def refusals(run: Task, project: str) -> Iterator[tuple[str, str, str | None]]:
     yield from _profile(run, project)
 
 
-def _profile(run: Task, project: str) -> Iterator[tuple[str, str, str | None]]:
+def _profile(run: Task, project: str) -> Iterator[Refusal]:
     for field, words in (
         ("schedule", "schedules are not supported yet"),
         ("utilization_policy", "utilization_policy is not supported yet"),
@@ -47,6 +55,50 @@ def _profile(run: Task, project: str) -> Iterator[tuple[str, str, str | None]]:
     for index, fleet in enumerate(run.fleets or ()):
         if fleet.project is not None and fleet.project != project:
             yield f"fleets[{index}]", "fleets of another project are not supported yet", None
+
+
+_CLOUD_ONLY = (
+    "nodes",
+    "reservation",
+    "resources",
+    "backends",
+    "regions",
+    "availability_zones",
+    "instance_types",
+    "spot_policy",
+    "retry",
+    "max_price",
+    "idle_duration",
+    "tags",
+    "backend_options",
+)
+
+
+def fleet_refusals(fleet: FleetConfiguration) -> Iterator[Refusal]:
+    """As ``refusals``, of a fleet; with the rules that need more than one field."""
+    if fleet.name is not None:
+        yield from _name(fleet.name)
+    if fleet.ssh_config is not None:
+        for field in _CLOUD_ONLY:
+            if field in fleet.model_fields_set:
+                yield field, "is not a field of a fleet with ssh_config", None
+        yield "ssh_config", "fleets of SSH hosts come later", None
+        return
+    if fleet.nodes is None:
+        yield "nodes", "is missing", "say how many instances: nodes: 0..4"
+    if fleet.env:
+        yield "env", "is not a field of a fleet without ssh_config", None
+    for field in ("reservation", "availability_zones", "backend_options", "retry"):
+        if getattr(fleet, field):
+            yield field, f"{field} of a fleet is not supported yet", None
+
+
+def _name(name: str) -> Iterator[Refusal]:
+    try:
+        resource_name(name)
+    except PydanticCustomError as error:
+        context = error.context or {}
+        yield "name", str(context.get("text")), context.get("hint")
 
 
 def warnings(run: Task) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from perdure.spec.models.fleet import FleetConfiguration
+from perdure.spec.models.standing import Gateway
 from perdure.spec.parsing import RUN_TYPES
 
-KINDS: dict[str, type[BaseModel]] = {**RUN_TYPES, "fleet": FleetConfiguration}
+KINDS: dict[str, type[BaseModel]] = {**RUN_TYPES, "fleet": FleetConfiguration, "gateway": Gateway}
 
 
 def json_schema(kind: str) -> dict[str, Any]:

@@ -7,7 +7,8 @@ of the field (``is not a duration: '2H'``); the hint says what to write instead.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeGuard, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
@@ -41,6 +42,20 @@ def told(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
+def is_mapping(value: object) -> TypeGuard[dict[str, object]]:
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    return isinstance(value, list | tuple)
+
+
+def discriminator(value: object, field: str, tags: Mapping[str, str]) -> str | None:
+    """The tag of the form that a mapping, or a model made from one, says it has in ``field``."""
+    found = value.get(field) if is_mapping(value) else getattr(value, field, None)
+    return tags.get(found) if isinstance(found, str) else None
+
+
 class Written(BaseModel):
     """A mapping that a user writes: unknown keys are errors."""
 
@@ -50,8 +65,9 @@ class Written(BaseModel):
     @classmethod
     def _remember_known_keys(cls, value: object, info: ValidationInfo) -> object:
         """Leaves behind, for error messages, which keys this mapping might have had."""
-        if isinstance(value, dict) and isinstance(info.context, dict):
-            cast(dict[int, Any], info.context)[id(cast(object, value))] = cls
+        known = cast(dict[int, Any] | None, info.context)
+        if known is not None and isinstance(value, dict):
+            known[id(cast(object, value))] = cls
         return cast(object, value)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
     Discriminator,
@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from perdure.spec.grammar.base import Written, told, wrong
+from perdure.spec.grammar.base import Written, is_mapping, told, wrong
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -36,7 +36,7 @@ Environment: TypeAlias = Mapping[str, str | Supplied]
 def env_item(value: object) -> tuple[str, str | Supplied]:
     """``NAME=value``, ``NAME=`` or ``NAME``."""
     if not isinstance(value, str):
-        kind = "a mapping" if isinstance(value, dict) else told(value)
+        kind = told(value)
         raise wrong(f"is {kind}, where NAME=value is wanted", "a list of variables has `- NAME=value` in each line")
     name, equals, content = value.partition("=")
     if not _NAME.fullmatch(name):
@@ -50,8 +50,8 @@ def env_value(value: object) -> str | Supplied:
         return _content(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value) if abs(value) < 10**40 else told(value)
-    if isinstance(value, dict) and set(cast(dict[str, object], value)) == {"key"}:
-        return Supplied(key=str(cast(dict[str, object], value)["key"]))
+    if is_mapping(value) and set(value) == {"key"}:
+        return Supplied(key=str(value["key"]))
     if isinstance(value, bool):
         raise wrong(f"is {told(value)}, where a text is wanted", f'quote it: "{told(value)}"')
     raise wrong(f"is {told(value)}, where a text is wanted", "to supply it at submission, use a list with `- NAME`")

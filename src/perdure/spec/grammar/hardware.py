@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from perdure.spec.grammar.base import Written, text, told, wrong
+from perdure.spec.grammar.base import Written, is_list, is_mapping, text, told, wrong
 from perdure.spec.grammar.ranges import (
     COUNT_SCHEMA,
     MEMORY_SCHEMA,
@@ -39,11 +39,8 @@ def read_cpu(value: object) -> object:
     """``4``, ``4..8``, ``arm:8..``, ``8:arm`` as a mapping."""
     if isinstance(value, CpuSpec):
         return value
-    if isinstance(value, dict):
-        mapping = cast(dict[str, object], value)
-        if mapping and set(mapping) <= {"min", "max"}:
-            return {"count": mapping}
-        return mapping
+    if is_mapping(value):
+        return {"count": value} if value and set(value) <= {"min", "max"} else value
     if isinstance(value, str):
         found: dict[str, object] = {}
         for token in value.split(":"):
@@ -65,8 +62,8 @@ def read_gpu(value: object) -> object:
     """Tokens in any order, each kind at most once, as a mapping: vendor, names, memory, count."""
     if isinstance(value, GpuSpec):
         return value
-    if value is None or isinstance(value, dict):
-        return cast(object, value)
+    if value is None or is_mapping(value):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise wrong(f"is not a GPU: {told(value)}", _GPU_HINT)
     found: dict[str, object] = {}
@@ -105,11 +102,7 @@ def gpu_names(value: object) -> object:
     """One name or several, as a list, also with commas between."""
     if value is None:
         return None
-    names = (
-        [text(item) for item in cast(list[object], value)]
-        if isinstance(value, list | tuple)
-        else text(value).split(",")
-    )
+    names = [text(item) for item in value] if is_list(value) else text(value).split(",")
     names = [name.strip() for name in names]
     if not names or not all(names):
         raise wrong(f"has an empty name: {told(value)}", "write A100 or A100,H100")
@@ -120,7 +113,7 @@ def read_compute_capability(value: object) -> object:
     """``8.0``, ``"8.9"`` or ``[7, 5]``."""
     if value is None:
         return None
-    parts = cast(list[object], list(value)) if isinstance(value, list | tuple) else str(value).split(".")
+    parts: list[object] = list(value) if is_list(value) else list(str(value).split("."))
     numbers = [
         int(str(part)) for part in parts if not isinstance(part, bool) and re.fullmatch("[0-9]{1,3}", str(part))
     ]
@@ -133,9 +126,8 @@ def read_disk(value: object) -> object:
     """A size is the whole of a disk."""
     if value is None or isinstance(value, DiskSpec):
         return value
-    if isinstance(value, dict):
-        mapping = cast(dict[str, object], value)
-        return {"size": mapping} if mapping and set(mapping) <= {"min", "max"} else mapping
+    if is_mapping(value):
+        return {"size": value} if value and set(value) <= {"min", "max"} else value
     return {"size": value}
 
 

@@ -1,0 +1,257 @@
+"""Services: replicas behind one address."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from perdure.spec.grammar.base import SWITCHES, Number, Switch, Text, Written, is_mapping, told, whole, wrong
+from perdure.spec.grammar.durations import Duration, seconds
+from perdure.spec.grammar.hardware import ResourcesSpec
+from perdure.spec.grammar.names import GroupName, Python, Reference, reference
+from perdure.spec.grammar.ports import PortMapping, port
+from perdure.spec.grammar.ranges import CountRange, bounds
+from perdure.spec.models.run import Commands, RunFields
+from perdure.spec.models.traffic import Model, Probe, RateLimit
+
+SoftwareField = Literal["image", "docker", "python", "nvcc", "privileged", "spot_policy", "reservation"]
+_SOFTWARE: tuple[SoftwareField, ...] = (
+    "image",
+    "docker",
+    "python",
+    "nvcc",
+    "privileged",
+    "spot_policy",
+    "reservation",
+)
+
+
+def read_port(value: object) -> object:
+    """The service's port; its place on the user's machine does not matter, and is 80."""
+    if isinstance(value, str) and value.strip().startswith("*"):
+        raise wrong(f"is not the port of a service: {told(value)}", "write 8000")
+    parsed = port(value)
+    if is_mapping(parsed) and not is_mapping(value) and ":" not in str(value):
+        return {**parsed, "local_port": 80}
+    return parsed
+
+
+def read_replicas(value: object) -> object:
+    """``2``, ``1..4``, ``..4`` (from zero)."""
+    return bounds(value, whole)
+
+
+class ReplicaRange(CountRange):
+    """How many replicas: between ``min`` (zero if unset) and ``max``."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.max is None:
+            raise wrong("has no upper end", f"write {self.min}..{(self.min or 0) + 1}")
+        return self
+
+    @property
+    def fixed(self) -> bool:
+        return (self.min or 0) == self.max
+
+
+Replicas = Annotated[
+    ReplicaRange,
+    BeforeValidator(read_replicas),
+    WithJsonSchema({"anyOf": [{"type": ["integer", "string"]}, {"type": "object"}]}),
+]
+
+
+class Scaling(Written):
+    """When replicas are added and taken away."""
+
+    metric: Literal["rps"]
+    target: Annotated[Number, Field(gt=0)]
+    """Requests a second of one replica."""
+
+    window: Annotated[Literal[30, 60, 300] | None, BeforeValidator(lambda v: _window(v))] = None
+    scale_up_delay: Duration = 300
+    scale_down_delay: Duration = 600
+
+
+def _window(value: object) -> object:
+    if value is None:
+        return None
+    parsed = seconds(value)
+    if parsed not in (30, 60, 300):
+        raise wrong(f"is {told(value)}, where one of 30s, 60s, 300s is wanted")
+    return parsed
+
+
+class Router(Written):
+    """Replicas that route to the others."""
+
+    type: Literal["sglang", "dynamo"] = "sglang"
+
+
+class ReplicaGroup(Written):
+    """Replicas of a service that are alike."""
+
+    name: GroupName | None = None
+    count: Replicas | None = None
+    replicas: Replicas | None = None
+    """As ``count``."""
+
+    scaling: Scaling | None = None
+    resources: ResourcesSpec = ResourcesSpec()
+    spot_policy: Literal["spot", "on-demand", "auto"] | None = None
+    reservation: Text | None = None
+    commands: Commands = ()
+    image: Text | None = None
+    python: Python | None = None
+    nvcc: Switch | None = None
+    docker: Switch | None = None
+    privileged: Switch | None = None
+    router: Router | None = None
+
+    @property
+    def size(self) -> ReplicaRange:
+        return self.replicas or self.count or ReplicaRange(min=1, max=1)
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.count is None and self.replicas is None:
+            raise wrong("has no count", "say how many replicas: count: 1")
+        check_scaling(self.size, self.scaling)
+        if self.router is not None and (self.size.min, self.size.max) != (1, 1):
+            raise wrong("is a router, and a router group has exactly one replica", "count: 1")
+        if self.docker and (self.image or self.python or self.nvcc):
+            raise wrong("has both docker and another image", "docker: true brings its own image")
+        if self.docker and self.privileged is False:
+            raise wrong("has docker: true with privileged: false", "docker needs privileged")
+        if self.image is not None and self.python is not None:
+            raise wrong("has both image and python", "leave one of them out")
+        return self
+
+
+def check_scaling(replicas: ReplicaRange, scaling: Scaling | None) -> None:
+    """A range scales, and needs to be told how; a number does not."""
+    if scaling is None and not replicas.fixed:
+        raise wrong("has a range of replicas without scaling", "say when: scaling: {metric: rps, target: 10}")
+    if scaling is not None and replicas.fixed:
+        raise wrong("has scaling with a fixed number of replicas", "give a range such as replicas: 1..4")
+
+
+def _gateway(value: object) -> object:
+    if isinstance(value, str) and value.lower() in SWITCHES:
+        return SWITCHES[value.lower()]
+    return reference(value)
+
+
+def _gateway_form(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "<switch>"
+    return "<name>" if isinstance(value, dict | Reference) else None
+
+
+def _replicas_form(value: object) -> str:
+    return "<groups>" if isinstance(value, list | tuple) else "<number>"
+
+
+def _https(value: object) -> object:
+    return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
+
+
+Groups = Annotated[tuple[ReplicaGroup, ...], Field(min_length=1)]
+
+
+class Service(RunFields):
+    """Something that answers requests, for as long as it is wanted."""
+
+    type: Literal["service"]
+    commands: Commands = ()
+    entrypoint: Text | None = None
+    port: Annotated[
+        PortMapping, BeforeValidator(read_port), WithJsonSchema({"type": ["integer", "string", "object"]})
+    ]
+    gateway: (
+        Annotated[
+            Annotated[bool, Tag("<switch>")] | Annotated[Reference, Tag("<name>")],
+            Discriminator(_gateway_form, custom_error_type="perdure", custom_error_message="is not a gateway"),
+            BeforeValidator(_gateway),
+        ]
+        | None
+    ) = None
+    """Unset: the default gateway if there is one. false: none."""
+
+    https: Annotated[Literal[True, False, "auto"], BeforeValidator(_https)] = True
+    auth: Switch = True
+    strip_prefix: Switch = True
+    model: Model | None = None
+    scaling: Scaling | None = None
+    replicas: (
+        Annotated[
+            Annotated[Groups, Tag("<groups>")] | Annotated[Replicas, Tag("<number>")], Discriminator(_replicas_form)
+        ]
+        | None
+    ) = None
+    groups: Groups | None = None
+    """As a list under ``replicas``."""
+
+    probes: Annotated[tuple[Probe, ...], Field(max_length=10)] | None = None
+    rate_limits: tuple[RateLimit, ...] = ()
+
+    @property
+    def replica_groups(self) -> tuple[ReplicaGroup, ...]:
+        if self.groups is not None:
+            return self.groups
+        return self.replicas if isinstance(self.replicas, tuple) else ()
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.groups is not None and self.replicas is not None:
+            raise wrong("has both groups and replicas", "give one of them")
+        if self.replica_groups:
+            self._check_groups(self.replica_groups)
+        else:
+            self._check_single()
+        prefixes = [limit.prefix for limit in self.rate_limits]
+        if len(prefixes) != len(set(prefixes)):
+            raise wrong("has two rate_limits of one prefix")
+        if self.probes is not None and len(self.probes) != len({probe.model_dump_json() for probe in self.probes}):
+            raise wrong("has one probe twice")
+        return self
+
+    def _check_single(self) -> None:
+        replicas = self.replicas if isinstance(self.replicas, ReplicaRange) else ReplicaRange(min=1, max=1)
+        check_scaling(replicas, self.scaling)
+        if not self.commands and self.image is None:
+            raise wrong("has nothing to run", "give commands, an image, or both")
+
+    def _check_groups(self, groups: tuple[ReplicaGroup, ...]) -> None:
+        for field in ("commands", "scaling"):
+            if getattr(self, field):
+                raise wrong(f"has both replica groups and {field}", f"give {field} in each group")
+        names = [group.name or str(index) for index, group in enumerate(groups)]
+        if len(names) != len(set(names)):
+            raise wrong("has two replica groups of one name")
+        if sum(group.router is not None for group in groups) > 1:
+            raise wrong("has more than one router group")
+        if self.retry and any(group.router is not None and group.router.type == "dynamo" for group in groups):
+            raise wrong("has retry with a dynamo router, which cannot be retried", "leave retry out")
+        for index, group in enumerate(groups):
+            if not group.commands and group.image is None and self.image is None:
+                raise wrong(f"has nothing to run in replica group {index}", "give it commands or an image")
+            self._check_levels(index, group)
+
+    def _check_levels(self, index: int, group: ReplicaGroup) -> None:
+        """What is said for the service is not said again, nor otherwise, in a group."""
+        for field in _SOFTWARE:
+            own = getattr(group, field)
+            above = getattr(self, field)
+            if above and own is not None and own != "":
+                raise wrong(
+                    f"has {field} both for the service and in replica group {index}", "give it in one place"
+                )
+        above = {field for field in ("image", "docker", "python", "nvcc") if getattr(self, field)}
+        own = {field for field in ("image", "docker", "python", "nvcc") if getattr(group, field)}
+        together = above | own
+        if above and own and not together <= {"python", "nvcc"}:
+            words = " and ".join(sorted(together))
+            raise wrong(f"mixes {words} between the service and replica group {index}", "give it in one place")
