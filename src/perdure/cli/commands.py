@@ -1,0 +1,74 @@
+"""The other commands: the stack's, and what can be looked at besides runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from perdure.cli import stack
+from perdure.cli.run_commands import Json, Project
+
+
+def register(app: typer.Typer) -> None:
+    for command in (stack.up, stack.down, stack.status, stack.env):
+        app.command(rich_help_panel="The embedded stack")(command)
+    app.command(epilog="perdure offer --resources 'gpu: A100:2' --json")(offer)
+    app.command(epilog="perdure apply -f fleet.yml makes or changes one")(fleet)
+    app.command()(doctor)
+    app.command(epilog="perdure schema task > task.schema.json")(schema)
+    app.command(epilog="perdure validate *.yml")(validate)
+
+
+def offer(
+    resources: Annotated[
+        str | None,
+        typer.Option(metavar="YAML", help="What is asked for, as under `resources:`: 'cpu: 4, gpu: A100'."),
+    ] = None,
+    number: Annotated[int, typer.Option("--max-offers", "-n", min=1, max=1000, help="How many.")] = 50,
+    project: Project = "main",
+    json: Json = False,
+) -> None:
+    """List what could run a job, and why the rest could not."""
+    from perdure.cli.inventory import show_offers
+
+    show_offers(project, resources, number, json=json)
+
+
+def fleet(
+    action: Annotated[str, typer.Argument(metavar="[list|get]", help="By default list.")] = "list",
+    name: Annotated[str | None, typer.Argument(help="Of the fleet, for get.")] = None,
+    project: Project = "main",
+    json: Json = False,
+) -> None:
+    """List fleets and their instances."""
+    from perdure.cli.inventory import show_fleets
+
+    if action not in ("list", "get") or (action == "get") != (name is not None):
+        raise typer.BadParameter("it is `perdure fleet`, `perdure fleet list` or `perdure fleet get NAME`")
+    show_fleets(project, name, json=json)
+
+
+def doctor(json: Json = False) -> None:
+    """Check that nothing is lost, leaked or held twice."""
+    from perdure.cli.doctor import examine
+
+    raise typer.Exit(examine(json=json))
+
+
+def schema(
+    kind: Annotated[str | None, typer.Argument(help="task, fleet, …; by default every kind in one.")] = None,
+) -> None:
+    """Print the JSON schema of configurations and of what travels to Temporal."""
+    from perdure.cli.schema import show
+
+    show(kind)
+
+
+def validate(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Configurations; `-` is stdin.")],
+) -> None:
+    """Check configurations without a server: every mistake, with its line."""
+    from perdure.cli.documents import validate_all
+
+    raise typer.Exit(validate_all(files))

@@ -1,0 +1,75 @@
+"""The program: its commands, and what becomes of an error that none of them handled."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from perdure.cli import commands, run_commands
+
+app = typer.Typer(
+    name="perdure",
+    help="Runs GPU workloads that outlive the machines they run on.",
+    epilog="Begin with: perdure up --detach, then perdure apply -f examples/hello/.perdure.yml",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+run_commands.register(app)
+commands.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"perdure {version('perdure')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", "-v", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="PERDURE_DEBUG", help="Show the traceback of an error.")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["PERDURE_DEBUG"] = "1"
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; its exit code."""
+    from perdure.model.errors import PerdureError
+
+    try:
+        app(arguments, prog_name="perdure")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except PerdureError as error:
+        from perdure.cli.terminal import show_error
+
+        show_error(error)
+        if _debugging():
+            raise
+        return 1
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if _debugging():
+            raise
+        sentence = f"Error: this is a fault of Perdure's: {type(error).__name__}: {error}"
+        print(sentence, "  PERDURE_DEBUG=1 shows where; please report it", sep="\n", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _debugging() -> bool:
+    return os.environ.get("PERDURE_DEBUG", "") not in ("", "0", "false")

@@ -1,0 +1,137 @@
+"""The commands about runs: what they are called, what they take. What they do is imported when one is used."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+Project = Annotated[
+    str, typer.Option("--project", envvar="PERDURE_PROJECT", help="Whose runs and fleets.", show_default=True)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+run_app = typer.Typer(help="One run, in full.", no_args_is_help=True)
+
+
+class _KeepsDashes(TyperCommand):
+    """Tells ``apply FILE``, which is a mistake, from ``apply -- ARGUMENTS``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["dashes"] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        cls=_KeepsDashes,
+        epilog="perdure apply -f train.yml -e HF_TOKEN -- --epochs 3",
+        context_settings={"allow_interspersed_args": True},
+    )(apply)
+    app.command(epilog="perdure ps -a --json | jq '.runs[].name'")(ps)
+    app.command(epilog="perdure logs train -f")(logs)
+    app.command(epilog="perdure stop train --abort")(stop)
+    run_app.command("get", epilog="perdure run get train --json")(run_get)
+    app.add_typer(run_app, name="run")
+
+
+def apply(
+    context: typer.Context,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- ARGUMENTS]", help="What ${{ run.args }} stands for, after `--`."),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--file", "-f", metavar="FILE", help="The configuration; `-` is stdin. By default .perdure.yml here."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="The run's name.")] = None,
+    yes: Yes = False,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, and do not wait for it.")] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env", "-e", metavar="NAME[=VALUE]", help="Set a variable, or take it from here; it travels sealed."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Stop and replace a run of this name.")] = False,
+    project: Project = "main",
+) -> None:
+    """Plan, confirm and submit a configuration, then follow it to its end.
+
+    The exit code of an attached run is 0 only if it ended done.
+    """
+    from perdure.cli.apply import ApplyOptions, apply_file
+
+    if arguments and not context.meta.get("dashes"):
+        raise typer.BadParameter(f"unexpected {arguments[0]!r}: a file is given with -f, arguments after --")
+    options = ApplyOptions(
+        file=file,
+        name=name,
+        yes=yes,
+        detach=detach,
+        env=tuple(env or ()),
+        force=force,
+        project=project,
+        arguments=tuple(arguments or ()),
+    )
+    raise typer.Exit(apply_file(options))
+
+
+def ps(
+    all: Annotated[bool, typer.Option("--all", "-a", help="Also those that have ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing them.")] = False,
+    number: Annotated[
+        int | None, typer.Option("--number", "-n", min=1, max=1000, help="How many; implies -a.")
+    ] = None,
+    project: Project = "main",
+    json: Json = False,
+) -> None:
+    """List runs: those that have not ended, or else the last one."""
+    from perdure.cli.ps import show
+
+    show(project, all=all, watch=watch, number=number, json=json)
+
+
+def logs(
+    name: Annotated[str, typer.Argument(help="Of the run.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    replica: Annotated[int, typer.Option(min=0, help="Which replica.")] = 0,
+    job: Annotated[int, typer.Option(min=0, help="Which of its jobs (nodes).")] = 0,
+    attempt: Annotated[int | None, typer.Option(min=0, help="Which submission of it; by default the last.")] = None,
+    project: Project = "main",
+) -> None:
+    """Print what a job printed, byte for byte."""
+    from perdure.cli.logs import show
+
+    show(project, name, follow=follow, slot=(replica, job), attempt=attempt)
+
+
+def stop(
+    name: Annotated[str, typer.Argument(help="Of the run.")],
+    abort: Annotated[bool, typer.Option("--abort", "-x", help="At once, without a chance to save.")] = False,
+    yes: Yes = False,
+    project: Project = "main",
+) -> None:
+    """Stop a run gracefully, and wait until it has ended."""
+    from perdure.cli.stop import stop as do
+
+    raise typer.Exit(do(project, name, abort=abort, yes=yes))
+
+
+def run_get(
+    name: Annotated[str | None, typer.Argument(help="Of the run.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Its UUID, instead of a name.")] = None,
+    json: Json = False,
+    project: Project = "main",
+) -> None:
+    """Show one run: its configuration, and every submission of its jobs."""
+    from perdure.cli.run_get import show
+
+    if (name is None) == (id is None):
+        raise typer.BadParameter("give either a name or --id")
+    show(project, name, id, json=json)

@@ -1,0 +1,162 @@
+"""Tables of runs, offers and fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from perdure.cli.words import STYLES, ago, duration, price, size
+from perdure.model.api import FleetRow, InstanceRow, JobRow, PlannedOffer, RunRow
+from perdure.model.resources import OfferFailure
+from perdure.model.statuses import JOB_REASONS, JobReason, JobStatus, RunStatus
+
+
+def table(*columns: str) -> Table:
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, no_wrap=column in ("NAME", "STATUS", "PRICE", "#"), overflow="fold")
+    return made
+
+
+def status_text(status: str, more: str = "") -> Text:
+    text = Text(status, style=STYLES.get(status, ""))
+    return text.append(f" {more}", style="dim") if more else text
+
+
+def run_table(rows: Sequence[RunRow]) -> Table:
+    """Of ``ps``: a line a run, and one each for the jobs of a run with several."""
+    made = table("NAME", "WHERE", "RESOURCES", "PRICE", "STATUS", "SUBMITTED", "WHY")
+    for run in rows:
+        jobs = latest_jobs(run)
+        only = jobs[0] if len(jobs) == 1 else None
+        made.add_row(
+            run.name,
+            _where(only) if only else "",
+            (only.resources or "") if only else "",
+            _price(jobs),
+            status_text(run.status, pulling(only) if only else ""),
+            ago(run.submitted_at),
+            why(run),
+        )
+        if only is None:
+            for job in jobs:
+                made.add_row(*_job_cells(job))
+    return made
+
+
+def latest_jobs(run: RunRow) -> list[JobRow]:
+    """The last submission of each job, by replica and node."""
+    latest: dict[tuple[int, int], JobRow] = {}
+    for job in sorted(run.jobs, key=lambda job: job.submission):
+        latest[job.replica, job.node] = job
+    return [latest[slot] for slot in sorted(latest)]
+
+
+def why(run: RunRow) -> str:
+    """Why it waits, or how it ended; of a good end there is nothing to say."""
+    if run.status in (RunStatus.DONE, RunStatus.RUNNING):
+        return ""
+    return run.message or (run.reason or "").replace("_", " ")
+
+
+def job_words(job: JobRow) -> str:
+    """Why a job ended, and with what exit code."""
+    if job.reason is None or job.status == JobStatus.DONE:
+        return job.message
+    try:
+        words = JOB_REASONS[JobReason(job.reason)].words
+    except ValueError:
+        words = job.reason.replace("_", " ")
+    if job.exit_status:
+        words += f" (exit code {job.exit_status})"
+    return f"{words}: {job.message}" if job.message and job.message not in words else words
+
+
+def pulling(job: JobRow) -> str:
+    if job.status != JobStatus.PULLING or job.pull is None:
+        return ""
+    done, total = job.pull
+    return f"{size(done)} of {size(total)}" if total else size(done)
+
+
+def _job_cells(job: JobRow) -> tuple[str | Text, ...]:
+    name = f"  job {job.node}" if job.replica == 0 else f"  replica {job.replica} job {job.node}"
+    if job.submission:
+        name += f" attempt {job.submission}"
+    return (
+        Text(name, style="dim"),
+        _where(job),
+        job.resources or "",
+        price(job.price) if job.price is not None else "",
+        status_text(job.status, pulling(job)),
+        ago(job.submitted_at) if job.submitted_at else "",
+        job_words(job),
+    )
+
+
+def _where(job: JobRow) -> str:
+    return " ".join(part for part in (job.backend, job.instance) if part)
+
+
+def _price(jobs: Sequence[JobRow]) -> str:
+    prices = [job.price for job in jobs if job.price is not None and not JobStatus(job.status).final]
+    return price(sum(prices)) if prices else ""
+
+
+def offer_table(offers: Sequence[PlannedOffer]) -> Table:
+    made = table("#", "FLEET", "BACKEND", "RESOURCES", "INSTANCE TYPE", "SPOT", "PRICE", "")
+    for number, planned in enumerate(offers, start=1):
+        offer = planned.offer
+        made.add_row(
+            str(number),
+            planned.fleet,
+            f"{offer.backend} ({offer.region})" if offer.region else offer.backend,
+            offer.resources.words(),
+            planned.instance or offer.instance_type,
+            "yes" if offer.spot else "no",
+            price(offer.price),
+            status_text(planned.availability.replace("_", " ")),
+        )
+    return made
+
+
+def failure_table(failures: Sequence[OfferFailure]) -> Table:
+    made = table("OFFER", "WHY NOT")
+    for failure in failures:
+        made.add_row(failure.offer, failure.why)
+    return made
+
+
+def fleet_table(rows: Sequence[FleetRow]) -> Table:
+    made = table("NAME", "NODES", "WHERE", "RESOURCES", "PRICE", "STATUS", "CREATED", "WHY")
+    for fleet in rows:
+        nodes = fleet.nodes + (" (cluster)" if fleet.placement == "cluster" else "")
+        made.add_row(fleet.name, nodes, "", "", "", status_text(fleet.status), ago(fleet.created_at), "")
+        for instance in fleet.instances:
+            made.add_row(*_instance_cells(instance))
+    return made
+
+
+def _instance_cells(instance: InstanceRow) -> tuple[str | Text, ...]:
+    blocks = f"{instance.busy_blocks}/{instance.total_blocks}" if instance.total_blocks > 1 else ""
+    reason = (instance.reason or "").replace("_", " ")
+    return (
+        Text(f"  {instance.num}: {instance.name}", style="dim"),
+        "",
+        " ".join(part for part in (instance.backend, instance.region, instance.address) if part),
+        instance.resources,
+        price(instance.price),
+        status_text(instance.status, blocks),
+        ago(instance.created_at),
+        instance.message or reason,
+    )
+
+
+def lasted(run: RunRow) -> str:
+    """How long a run took, from submission to its end."""
+    if run.ended_at is None:
+        return ""
+    return duration((run.ended_at - run.submitted_at).total_seconds())

@@ -1,0 +1,100 @@
+"""What reaches the screen. Results and logs go to stdout; what is said about them goes to stderr."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.text import Text
+
+from perdure.model.errors import FieldError, InvalidConfiguration, PerdureError, UserError
+
+
+@cache
+def out() -> Console:
+    """For results. Piped, it is wide and plain, so that no line is cut."""
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+@cache
+def say() -> Console:
+    """For what is said on the way."""
+    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else 200)
+
+
+def print_json(document: BaseModel) -> None:
+    """The one JSON document of ``--json``."""
+    sys.stdout.write(document.model_dump_json(indent=2) + "\n")
+
+
+def interactive() -> bool:
+    """Somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: str, choices: dict[str, str], default: str) -> str:
+    """One of ``choices`` (letter: meaning). Without an answer (end of input), ``default``.
+
+    Raises:
+        UserError: nobody is there to ask.
+    """
+    if not interactive():
+        raise UserError(f"{question} Nobody is there to answer", hint="give -y to go ahead without asking")
+    letters = "/".join(letter.upper() if letter == default else letter for letter in choices)
+    while True:
+        say().print(Text(f"{question} [{letters}] ", style="bold"), end="")
+        try:
+            answer = input().strip().lower()
+        except EOFError:
+            say().print()
+            return default
+        if not answer:
+            return default
+        for letter, meaning in choices.items():
+            if answer in (letter, meaning):
+                return letter
+
+
+def confirm(question: str) -> bool:
+    return ask(question, {"y": "yes", "n": "no"}, "n") == "y"
+
+
+def show_error(error: PerdureError, text: str | None = None) -> None:
+    """One sentence and a hint; of a configuration every mistake, with its line. ``text``: the configuration."""
+    if isinstance(error, InvalidConfiguration):
+        _show_mistakes(error, text)
+        return
+    _line("Error: ", error.message, "bold red")
+    if error.hint:
+        _line("  ", error.hint, "dim")
+
+
+def _show_mistakes(error: InvalidConfiguration, text: str | None) -> None:
+    source = error.source or "configuration"
+    count = len(error.errors)
+    _line("Error: ", f"{source} is not valid: {count} mistake{'s' if count != 1 else ''}", "bold red")
+    lines = text.splitlines() if text is not None else []
+    for mistake in error.errors:
+        _line(f"{_place(source, mistake)} ", _what(mistake), "bold")
+        if mistake.line is not None and 0 < mistake.line <= len(lines):
+            _line("    ", lines[mistake.line - 1].rstrip()[:200], "dim")
+        if mistake.hint:
+            _line("  ", mistake.hint, "dim")
+
+
+def _place(source: str, mistake: FieldError) -> str:
+    if mistake.line is None:
+        return f"{source}:"
+    return f"{source}:{mistake.line}:{mistake.column or 1}:"
+
+
+def _what(mistake: FieldError) -> str:
+    return f"{mistake.path}: {mistake.message}" if mistake.path else mistake.message
+
+
+def _line(start: str, text: str, style: str) -> None:
+    """Never read as markup; newlines and control characters of whoever wrote it are shown, not obeyed."""
+    visible = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    say().print(Text(start, style=style) + Text(visible), soft_wrap=True)

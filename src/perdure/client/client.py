@@ -1,0 +1,284 @@
+"""The public Python API: everything the command line can do."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+from uuid import UUID
+
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.common import (
+    Priority,
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from perdure.client.calls import Calls, check_size, problem_in, unreachable
+from perdure.client.connection import Place, connect, find_temporal
+from perdure.client.logs import LogPiece, follow
+from perdure.model import api
+from perdure.model.errors import Conflict, InvalidConfiguration, NotFound
+from perdure.model.ids import fleet_workflow_id, run_workflow_id
+from perdure.model.messages import FleetInput, Nothing, RunRequest
+from perdure.model.names import (
+    FLEET_WORKFLOW,
+    PRIORITY_PERSON,
+    RUN_WORKFLOW,
+    SEARCH_ATTRIBUTES,
+    SIGNAL_STOP,
+    SWEEP_SCHEDULE,
+    WORKFLOW_QUEUE,
+)
+from perdure.model.statuses import RunStatus
+
+STUCK_ATTEMPTS = 3
+"""A run whose workflow task failed this often in a row does not hear signals."""
+
+
+class PerdureClient:
+    """One connection to an installation.
+
+    ::
+
+        client = await PerdureClient.connect()
+        run_id = await client.apply("main", "hello", RunRequest(configuration={...}))
+        async for piece in client.follow_logs("main", "hello"):
+            print(piece.data)
+        run = await client.wait("main", "hello", run_id)
+    """
+
+    def __init__(self, client: Client, place: Place):
+        self.temporal = client
+        self.place = place
+        self._call = Calls(client, place)
+        self._hello: api.Hello | None = None
+
+    @classmethod
+    async def connect(cls, place: Place | None = None, *, environ: Mapping[str, str] = os.environ) -> Self:
+        """To ``place``, or wherever the settings say (``perdure.client.connection``).
+
+        Raises:
+            ControlPlaneError
+        """
+        place = place or find_temporal(environ)
+        return cls(await connect(place), place)
+
+    # --- reads ----------------------------------------------------------------------------------------------------
+
+    async def hello(self) -> api.Hello:
+        """Who answers. Asked once a connection."""
+        if self._hello is None:
+            self._hello = await self._call(api.HELLO, Nothing())
+        return self._hello
+
+    async def plan(self, request: api.PlanRequest) -> api.Plan:
+        """What would happen. Mistakes of the configuration are in ``Plan.errors``."""
+        return await self._call(api.PLAN, request, within=60)
+
+    async def list_runs(self, project: str, *, all: bool = False, limit: int = 100) -> tuple[api.RunRow, ...]:
+        """Newest first; those that have not ended, or ``all``."""
+        return (await self._call(api.LIST_RUNS, api.RunQuery(project=project, all=all, limit=limit))).runs
+
+    async def get_run(self, project: str, name: str | None = None, run_id: UUID | None = None) -> api.RunRow:
+        """The newest run of that name, or the one with that id, with every submission of its jobs.
+
+        Raises:
+            NotFound
+        """
+        query = api.RunQuery(project=project, name=name, run_id=run_id, all=True, limit=1)
+        rows = (await self._call(api.LIST_RUNS, query)).runs
+        if not rows:
+            raise NotFound(
+                f"there is no run {name or run_id} in project {project}", hint="`perdure ps -a` lists them all"
+            )
+        return rows[0]
+
+    async def fleets(self, project: str) -> tuple[api.FleetRow, ...]:
+        return (await self._call(api.LIST_FLEETS, api.FleetQuery(project=project))).fleets
+
+    async def offers(
+        self, project: str, requirements: Mapping[str, Any] | None = None, *, limit: int = 50
+    ) -> api.OfferRows:
+        """What could run a job with these ``resources:`` and profile fields."""
+        query = api.OfferQuery(project=project, requirements=dict(requirements or {}), max_offers=limit)
+        return await self._call(api.LIST_OFFERS, query, within=60)
+
+    async def doctor(self) -> tuple[api.Check, ...]:
+        """Every invariant, and what breaks it."""
+        return (await self._call(api.DOCTOR, Nothing(), within=120)).checks
+
+    def follow_logs(
+        self,
+        project: str,
+        name: str,
+        *,
+        run_id: UUID | None = None,
+        replica: int = 0,
+        node: int = 0,
+        attempt: int | None = None,
+        wait: bool = True,
+    ) -> AsyncIterator[LogPiece]:
+        """The output of one job, from its first byte, as it comes (see ``perdure.client.logs``).
+
+        Without ``attempt``: with ``wait`` every attempt from now on, one after the other, until the run ends;
+        without, what there is of the last one.
+        """
+        return follow(self, project, name, run_id=run_id, slot=(replica, node), attempt=attempt, wait=wait)
+
+    async def read_log(self, query: api.LogQuery) -> api.LogPage:
+        """One page; waits up to ``query.wait`` seconds for its first byte."""
+        return await self._call(api.READ_LOG, query, within=query.wait + 30, beats=True)
+
+    # --- runs -----------------------------------------------------------------------------------------------------
+
+    async def apply(self, project: str, name: str, request: RunRequest) -> UUID:
+        """Start a run; its id. Code must be in the blob store already (``perdure.client.code``).
+
+        Raises:
+            Conflict: a run of this name has not ended.
+        """
+        check_size(request)
+        kind = str(request.configuration.get("type", "task"))
+        attributes = {
+            "PerdureProject": project,
+            "PerdureRun": name,
+            "PerdureKind": kind,
+            "PerdureStatus": RunStatus.SUBMITTED.value,
+        } | ({"PerdureUser": request.user} if request.user else {})
+        handle = await self._start(
+            RUN_WORKFLOW,
+            request.model_dump(mode="json"),
+            run_workflow_id(project, name),
+            summary=f"{kind} {name}" + (f" of {request.user}" if request.user else ""),
+            attributes=attributes,
+            project=project,
+            taken=f"a run {name} of project {project} has not ended yet",
+            hint=f"see `perdure ps`, stop it with `perdure stop {name}`, or choose another name with -n",
+        )
+        return UUID(handle.first_execution_run_id)
+
+    async def stop(self, project: str, name: str, *, abort: bool = False, by: str | None = None) -> bool:
+        """Ask a run to end: gently, or at once. False: it has ended already.
+
+        A run that cannot hear, because its workflow task keeps failing, is terminated on ``abort``, and what it
+        held is swept.
+
+        Raises:
+            NotFound: there has never been such a run.
+        """
+        handle = self.temporal.get_workflow_handle(run_workflow_id(project, name))
+        try:
+            await handle.signal(SIGNAL_STOP, {"abort": abort, "by": by if by is not None else user_name()})
+            if abort:
+                await self._end_if_deaf(handle)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise unreachable(error, self.place) from error
+            await self.get_run(project, name)
+            return False
+        return True
+
+    async def _end_if_deaf(self, handle: WorkflowHandle[Any, Any]) -> None:
+        described = await handle.describe()
+        pending = described.raw_description.pending_workflow_task
+        if pending.attempt > STUCK_ATTEMPTS:
+            await handle.terminate(reason="aborted: its workflow task keeps failing, it cannot hear a stop")
+            await self.temporal.get_schedule_handle(SWEEP_SCHEDULE).trigger()
+
+    async def closed(self, project: str, name: str, run_id: UUID) -> None:
+        """Return when the run's workflow has closed, however it ended; Temporal may have forgotten it since.
+
+        Raises:
+            InvalidConfiguration: the worker refused its configuration; there is no run.
+        """
+        handle = self.temporal.get_workflow_handle(
+            run_workflow_id(project, name), run_id=str(run_id), first_execution_run_id=str(run_id)
+        )
+        try:
+            await handle.result()
+        except WorkflowFailureError as error:
+            cause = error.cause
+            if isinstance(cause, ApplicationError) and cause.type == InvalidConfiguration.code:
+                raise problem_in(cause) from error
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return
+            raise unreachable(error, self.place) from error
+
+    async def wait(self, project: str, name: str, run_id: UUID) -> api.RunRow:
+        """The run as it ended."""
+        await self.closed(project, name, run_id)
+        return await self.get_run(project, name, run_id)
+
+    # --- fleets ---------------------------------------------------------------------------------------------------
+
+    async def apply_fleet(self, project: str, name: str, configuration: Mapping[str, Any], user: str = "") -> bool:
+        """Make a fleet, or change the one of that name. True: it is new."""
+        workflow_id = fleet_workflow_id(project, name)
+        try:
+            await self._start(
+                FLEET_WORKFLOW,
+                FleetInput(configuration=dict(configuration), user=user),
+                workflow_id,
+                summary=f"fleet {name}",
+                attributes={"PerdureProject": project, "PerdureKind": "fleet"},
+                project=project,
+                taken="",
+                hint="",
+            )
+        except Conflict:
+            handle = self.temporal.get_workflow_handle(workflow_id)
+            await handle.signal("apply", dict(configuration))
+            return False
+        return True
+
+    async def _start(
+        self,
+        workflow: str,
+        request: Any,
+        workflow_id: str,
+        *,
+        summary: str,
+        attributes: Mapping[str, str],
+        project: str,
+        taken: str,
+        hint: str,
+    ) -> WorkflowHandle[Any, Any]:
+        try:
+            return await self.temporal.start_workflow(
+                workflow,
+                request,
+                id=workflow_id,
+                task_queue=WORKFLOW_QUEUE,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                static_summary=summary,
+                search_attributes=_search_attributes(attributes),
+                priority=Priority(priority_key=PRIORITY_PERSON, fairness_key=project),
+            )
+        except WorkflowAlreadyStartedError as error:
+            raise Conflict(taken, hint=hint) from error
+        except RPCError as error:
+            raise unreachable(error, self.place) from error
+
+
+def _search_attributes(values: Mapping[str, str]) -> TypedSearchAttributes:
+    assert all(SEARCH_ATTRIBUTES[name] == "Keyword" for name in values)
+    return TypedSearchAttributes(
+        [SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items()]
+    )
+
+
+def user_name() -> str:
+    """Who asks, for people to read: nothing depends on it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

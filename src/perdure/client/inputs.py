@@ -1,0 +1,84 @@
+"""What a run takes from the user's machine besides code: environment values, which travel sealed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from perdure.client.seal import seal
+from perdure.model.errors import FieldError, InvalidConfiguration, UserError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REFERENCE = re.compile(r"\$\{\{\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+
+
+def environment(
+    configuration: Mapping[str, Any], given: Iterable[str] = (), environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The values to be sealed.
+
+    Args:
+        configuration: as the user wrote it. Names that its ``env`` lists without a value, and those that its
+            ``registry_auth`` refers to as ``${{ env.NAME }}``, are taken from ``given`` or else ``environ``.
+        given: ``NAME=VALUE``, or ``NAME`` to take it from ``environ``.
+
+    Raises:
+        UserError: something given is not a name, or is not set.
+        InvalidConfiguration: the configuration needs one that is set nowhere; all of them are listed.
+    """
+    values = dict(_given(item, environ) for item in given)
+    missing: list[FieldError] = []
+    for path, name in _needed(configuration):
+        if name in values:
+            continue
+        if name in environ:
+            values[name] = environ[name]
+        else:
+            missing.append(
+                FieldError(
+                    path=path, message=f"{name} is not set here", hint=f"set it, or give it with -e {name}=VALUE"
+                )
+            )
+    if missing:
+        raise InvalidConfiguration(missing)
+    return values
+
+
+def sealed(values: Mapping[str, str], public_key: str) -> dict[str, str]:
+    """Each value for the worker's eyes alone (``Hello.public_key``)."""
+    return {name: seal(public_key, value) for name, value in values.items()}
+
+
+def _given(item: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    name, equals, value = item.partition("=")
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"-e {item.split('=')[0]!r} is not the name of a variable", hint="write -e NAME or -e NAME=VALUE"
+        )
+    if equals:
+        return name, value
+    if name not in environ:
+        raise UserError(f"-e {name}: {name} is not set here", hint=f"set it, or write -e {name}=VALUE")
+    return name, environ[name]
+
+
+def _needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """(where it is asked for, name) of the values that the configuration leaves to this machine."""
+    env = configuration.get("env")
+    known: set[str] = set()
+    if isinstance(env, list):
+        for index, item in enumerate(env):
+            if isinstance(item, str) and _NAME.fullmatch(item):
+                yield f"env[{index}]", item
+            elif isinstance(item, str):
+                known.add(item.partition("=")[0])
+    elif isinstance(env, Mapping):
+        known.update(str(name) for name in env)
+    auth = configuration.get("registry_auth")
+    if isinstance(auth, Mapping):
+        for field, text in auth.items():
+            for name in _REFERENCE.findall(text) if isinstance(text, str) else ():
+                if name not in known:
+                    yield f"registry_auth.{field}", name
