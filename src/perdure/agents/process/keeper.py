@@ -204,7 +204,7 @@ def _launch(spec: dict, status: int) -> None:
     os.write(status, b"S")
     argv, env = spec["argv"], spec["env"]
     try:
-        os.execvpe(argv[0], argv, env)
+        _exec(argv, env)
     except FileNotFoundError:
         _give_up(status, 127, f"command not found: {argv[0]}")
     except OSError as error:
@@ -213,6 +213,21 @@ def _launch(spec: dict, status: int) -> None:
         _give_up(status, 126, f"cannot run {argv[0]}: {error.strerror}")
     except ValueError as error:
         _give_up(status, 126, f"cannot run {argv[0]}: {error}")
+
+
+def _exec(argv: list, env: dict) -> None:
+    """As ``os.execvpe``, which would import more, and the job's user may not be able to read it."""
+    if "/" in argv[0]:
+        os.execve(argv[0], argv, env)
+    refused = None
+    for folder in env.get("PATH", os.defpath).split(":"):
+        try:
+            os.execve(f"{folder or '.'}/{argv[0]}", argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except PermissionError as error:
+            refused = refused or error
+    raise refused or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 def _give_up(status: int, code: int, message: str) -> None:
