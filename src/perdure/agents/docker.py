@@ -19,7 +19,7 @@ from perdure.agents.docker_code import ContainerFiles
 from perdure.agents.docker_container import container_name, creation, task_filter
 from perdure.agents.docker_engine import SLOW_TIMEOUT, Engine, EngineError, EngineUnreachable
 from perdure.agents.docker_exit import describe_exit, describe_start_failure
-from perdure.agents.docker_log import copy_log
+from perdure.agents.docker_log import LogCopy
 from perdure.agents.docker_pull import ensure_image, with_tag
 from perdure.agents.environment import mpi_hostfile
 from perdure.agents.execution import ExecutionError, Exit
@@ -108,13 +108,15 @@ class DockerExecution:
             ExecutionError: the container was removed by somebody else, or was never started.
         """
         record = self._known()
+        log = LogCopy(self._engine, record.container_id, self._folder / "log")
         while True:
             try:
-                await self._copy_until_end(record)
-                container = await self._engine.call("GET", f"/containers/{record.container_id}/json")
-                if not container["State"]["Running"]:
-                    await copy_log(self._engine, record.container_id, self._folder / "log", follow=False)
-                    return await describe_exit(self._engine, container, self._task)
+                await self._follow(record, log)
+                container = await self._inspect(record)
+                while not container["State"]["Running"]:
+                    if await log.complete():
+                        return await describe_exit(self._engine, container, self._task)
+                    await log.copy(follow=False)
             except EngineUnreachable:
                 pass
             except EngineError as error:
@@ -135,11 +137,10 @@ class DockerExecution:
         record = disk.read(self._record, ContainerRecord)
         if record is None:
             return
-        path = f"/containers/{record.container_id}"
         try:
             async with asyncio.timeout(KILL_TIMEOUT):
-                while (await self._engine.call("GET", f"{path}/json"))["State"]["Running"]:
-                    await self._kill_once(path)
+                while (await self._inspect(record))["State"]["Running"]:
+                    await self._kill_once(record)
                     await asyncio.sleep(0.05)
         except TimeoutError as error:
             raise ExecutionError(
@@ -149,9 +150,10 @@ class DockerExecution:
             if error.status != 404:
                 raise
 
-    async def _kill_once(self, path: str) -> None:
+    async def _kill_once(self, record: ContainerRecord) -> None:
+        path = f"/containers/{record.container_id}/kill"
         try:
-            await self._engine.call("POST", f"{path}/kill", params={"signal": "SIGKILL"})
+            await self._engine.call("POST", path, params={"signal": "SIGKILL"})
         except EngineError as error:
             if error.status != 409:
                 raise
@@ -197,7 +199,7 @@ class DockerExecution:
         deadline = asyncio.get_running_loop().time() + START_SETTLES
         while True:
             try:
-                container = await self._engine.call("GET", f"/containers/{record.container_id}/json")
+                container = await self._inspect(record)
             except EngineError as error:
                 raise (_lost() if error.status == 404 else error) from error
             if container["State"]["Status"] != "created":
@@ -207,33 +209,41 @@ class DockerExecution:
                 return
             await asyncio.sleep(RETRY_DELAY / 10)
 
-    async def _copy_until_end(self, record: ContainerRecord) -> None:
-        """Follow the log. Some engines never end the log of an ended container: then it is cut."""
-        log = self._folder / "log"
-        copying = asyncio.create_task(copy_log(self._engine, record.container_id, log, follow=True))
+    async def _follow(self, record: ContainerRecord, log: LogCopy) -> None:
+        """Copy the log until the container ends. An engine may not end the log of an ended one: it is cut."""
+        copying = asyncio.create_task(log.copy(follow=True))
         ending = asyncio.create_task(self._ended(record))
         try:
             await asyncio.wait({copying, ending}, return_when=asyncio.FIRST_COMPLETED)
             if not copying.done():
                 await ending
-                length = -1
-                while not copying.done() and length != (length := log.stat().st_size if log.exists() else 0):
-                    await asyncio.wait({copying}, timeout=LOG_SETTLES)
+                await _silent(copying, log)
             if copying.done():
                 await copying
         finally:
-            for task in (copying, ending):
-                task.cancel()
+            copying.cancel()
+            ending.cancel()
             await asyncio.gather(copying, ending, return_exceptions=True)
 
     async def _ended(self, record: ContainerRecord) -> None:
         await self._engine.call("POST", f"/containers/{record.container_id}/wait", timeout=None)
+
+    async def _inspect(self, record: ContainerRecord) -> dict[str, Any]:
+        return await self._engine.call("GET", f"/containers/{record.container_id}/json")
 
     def _known(self) -> ContainerRecord:
         record = disk.read(self._record, ContainerRecord)
         if record is None:
             raise ExecutionError(JobReason.EXECUTOR_ERROR.value, "The job has not been started.")
         return record
+
+
+async def _silent(copying: asyncio.Task[None], log: LogCopy) -> None:
+    """Until the copy is done, or has read nothing for a while."""
+    read = -1
+    while not copying.done() and read != log.bytes_read:
+        read = log.bytes_read
+        await asyncio.wait({copying}, timeout=LOG_SETTLES)
 
 
 async def remove_containers(engine: Engine, task: TaskConfig) -> None:

@@ -6,11 +6,13 @@ both are three lines with httpx. Podman's compatible API answers the same calls.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
@@ -22,6 +24,9 @@ SLOW_TIMEOUT = 300.0
 """Seconds for calls that write layers or copy files: create, start, remove, upload."""
 
 CONNECT_TIMEOUT = 5.0
+
+STREAM_LIMIT = 1 << 20
+"""Bytes of a stream read ahead."""
 
 
 class EngineError(Exception):
@@ -132,6 +137,39 @@ class Engine:
                 yield answer.aiter_raw()
         except httpx.HTTPError as error:
             raise EngineUnreachable(self.host, _why(error)) from error
+
+    @asynccontextmanager
+    async def raw(self, path: str, params: dict[str, Any]) -> AsyncIterator[asyncio.StreamReader]:
+        """A GET's answer as a plain stream until the engine closes it, which it also does when it dies: the caller
+        checks that it has all. HTTP/1.0, because the engine sends each line of a log as a chunk of its own, and
+        parsing chunks takes longer than the engine needs to make them (measured: 2.5 times).
+
+        Raises:
+            EngineError, EngineUnreachable
+        """
+        writer = None
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                reader, writer = await self._connect()
+            async with asyncio.timeout(CALL_TIMEOUT):
+                writer.write(f"GET {path}?{urlencode(params)} HTTP/1.0\r\nHost: engine\r\n\r\n".encode())
+                head = await reader.readuntil(b"\r\n\r\n")
+            status = int(head.split(None, 2)[1])
+            if status != httpx.codes.OK:
+                raise EngineError(status, _message(await reader.read()))
+            yield reader
+        except (OSError, EOFError, TimeoutError) as error:
+            raise EngineUnreachable(self.host, str(error) or type(error).__name__) from error
+        finally:
+            if writer is not None:
+                writer.close()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        scheme, _, address = self.host.partition("://")
+        if scheme == "unix":
+            return await asyncio.open_unix_connection(address, limit=STREAM_LIMIT)
+        name, _, port = address.rpartition(":")
+        return await asyncio.open_connection(name, int(port), limit=STREAM_LIMIT)
 
 
 def _client(host: str) -> httpx.AsyncClient:

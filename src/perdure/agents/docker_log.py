@@ -1,15 +1,18 @@
 """The job's output, from the engine's own log into a file: every byte, once.
 
 The container writes to pipes (no terminal), the engine keeps what came out in its ``local`` log driver, and we copy
-that to ``folder/log``. The driver is the durable part: it goes on while nobody watches. It keeps bytes (``json-file``
-replaces what is not UTF-8), in one file of one order for stdout and stderr together, and we forbid rotation, so the
-n-th byte of that log is the same byte on every reading. Going on after a death is therefore: read again from the
-start, and leave out as many bytes as the file already has. No marker, no clock, nothing to get out of step.
+that to ``folder/log``. The driver is the durable part: it goes on while nobody watches. It keeps bytes, where
+``json-file`` replaces what is not UTF-8; it has stdout and stderr in one file of one order; and as we forbid
+rotation, the n-th byte of it is the same byte on every reading. Going on after a death is therefore: read again from
+the start, and leave out as many bytes as the file already has. No marker to write, nothing to get out of step.
+
+Following may end before the last lines of a container that has just ended, and a stream that breaks off looks like
+one that ends, so the end is checked. Each entry of the driver has a time, and those of one long line share it: the
+log is whole when its last time, and how many entries have it, are those copied last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from perdure.agents.docker_engine import Engine
 
 HEADER = 8
 """Bytes before each frame: the stream, three zeros, the length in four bytes, big-endian (Engine API, attach)."""
+
+READ = 1 << 18
 
 
 def log_config(drivers: list[str]) -> dict[str, Any]:
@@ -27,49 +32,80 @@ def log_config(drivers: list[str]) -> dict[str, Any]:
     return {"Type": "local", "Config": {"max-size": "1024t", "max-file": "1", "compress": "false"}}
 
 
-async def copy_log(engine: Engine, container_id: str, path: Path, *, follow: bool) -> int:
-    """Append to the file what the engine's log has beyond it; how many bytes. With ``follow``, until the
-    container ends. May be cut at any moment and called again.
+class LogCopy:
+    """Copies the log of one container to one file."""
 
-    Raises:
-        EngineError, EngineUnreachable
-    """
-    params = {"stdout": 1, "stderr": 1, "follow": int(follow)}
-    with path.open("ab") as log:
-        skip, added, frames = log.tell(), 0, Frames()
-        async with engine.stream("GET", f"/containers/{container_id}/logs", params=params) as chunks:
-            async for chunk in chunks:
-                for piece in frames.split(chunk):
-                    if skip >= len(piece):
-                        skip -= len(piece)
-                        continue
-                    added += log.write(piece[skip:])
-                    skip = 0
-                log.flush()
-    return added
+    def __init__(self, engine: Engine, container_id: str, path: Path):
+        self._engine = engine
+        self._url = f"/containers/{container_id}/logs"
+        self._path = path
+        self._last = Entries()
+        self.bytes_read = 0
+        """Of the engine's log, by the copy under way or the last one."""
+
+    async def copy(self, *, follow: bool) -> None:
+        """Append what the engine's log has beyond the file; with ``follow``, until the container ends. May be cut
+        at any moment and called again.
+
+        Raises:
+            EngineError, EngineUnreachable
+        """
+        self._last = entries = Entries()
+        self.bytes_read = 0
+        with self._path.open("ab") as log:
+            skip = log.tell()
+            params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow)}
+            async with self._engine.raw(self._url, params) as stream:
+                while chunk := await stream.read(READ):
+                    output = entries.feed(chunk)
+                    self.bytes_read += len(output)
+                    if skip < len(output):
+                        log.write(output[skip:])
+                        log.flush()
+                    skip = max(0, skip - len(output))
+
+    async def complete(self) -> bool:
+        """Whether the last copy went to the end of the engine's log, which must not be growing.
+
+        Raises:
+            EngineError, EngineUnreachable
+        """
+        tail = Entries()
+        params = {"stdout": 1, "stderr": 1, "timestamps": 1, "tail": self._last.count + 1}
+        async with self._engine.raw(self._url, params) as stream:
+            while chunk := await stream.read(READ):
+                tail.feed(chunk)
+        return (tail.time, tail.count) == (self._last.time, self._last.count)
 
 
-class Frames:
-    """Takes the multiplexed stream apart: what the frames of a chunk carry, without their headers. A header and a
-    frame may span chunks."""
+class Entries:
+    """Takes the engine's stream apart: frames of one entry each, a time and a space before its bytes."""
 
     def __init__(self) -> None:
-        self._left = 0
-        self._header = b""
+        self.time = b""
+        """Of the last entry."""
 
-    def split(self, chunk: bytes) -> Iterator[memoryview]:
-        """The payloads, or parts of them, that this chunk holds, in order."""
-        view, at = memoryview(chunk), 0
-        while at < len(view):
-            if not self._left:
-                part = view[at : at + HEADER - len(self._header)]
-                self._header += part
-                at += len(part)
-                if len(self._header) == HEADER:
-                    self._left = int.from_bytes(self._header[4:], "big")
-                    self._header = b""
-                continue
-            piece = view[at : at + self._left]
-            self._left -= len(piece)
-            at += len(piece)
-            yield piece
+        self.count = 0
+        """How many entries in a row, the last included, have that time."""
+
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The output in the entries that this chunk completes."""
+        data = self._rest + chunk
+        output: list[bytes] = []
+        at = 0
+        while len(data) - at >= HEADER:
+            end = at + HEADER + int.from_bytes(data[at + 4 : at + HEADER], "big")
+            if end > len(data):
+                break
+            space = data.index(b" ", at + HEADER, end)
+            self._saw(data[at + HEADER : space])
+            output.append(data[space + 1 : end])
+            at = end
+        self._rest = data[at:]
+        return b"".join(output)
+
+    def _saw(self, time: bytes) -> None:
+        self.count = self.count + 1 if time == self.time else 1
+        self.time = time
