@@ -9,6 +9,7 @@ from activities.hello import Greeting
 from activities.instances import Instances
 from activities.jobs import Starting
 from activities.logs import Watching
+from activities.plan import Planning
 from activities.reading import Reading
 from activities.recall import Recall
 from activities.stopping import Stopping
@@ -22,6 +23,7 @@ ROOMS: tuple[Callable[[World], Any], ...] = (
     Instances,
     Greeting,
     Reading,
+    Planning,
 )
 
 
@@ -32,5 +34,7 @@ def implementations(world: World) -> list[Callable[..., Any]]:
 
 def steps_of(room: object) -> list[Callable[..., Any]]:
     """The methods of an object that are activities (``activity.defn`` marks them)."""
-    names = [name for name in dir(type(room)) if hasattr(getattr(type(room), name), "__temporal_activity_definition")]
+    names = [
+        name for name in dir(type(room)) if hasattr(getattr(type(room), name), "__temporal_activity_definition")
+    ]
     return [getattr(room, name) for name in names]

@@ -1,0 +1,110 @@
+"""What would happen, and what could be had: answers that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from temporalio import activity
+
+from activities.errors import translated
+from activities.world import World
+from perdure.core.allocation import Wish
+from perdure.core.choices import Choice, choices, failures
+from perdure.model.api import LIST_OFFERS, PLAN, OfferQuery, OfferRows, Plan, PlannedOffer, PlanRequest
+from perdure.model.errors import InvalidConfiguration
+from perdure.model.resources import Offer, OfferFailure, Requirements
+from perdure.spec import resolve
+from perdure.spec.effective import EffectiveRun
+from perdure.store import plans
+
+NOBODY = UUID(int=0)
+"""Stands for the run that would be, and its claim."""
+
+UNNAMED = "unnamed"
+"""Stands for the name of a run that has none yet."""
+
+
+class Planning:
+    def __init__(self, world: World):
+        self.world = world
+
+    @activity.defn(name=PLAN.name)
+    @translated
+    async def plan(self, request: PlanRequest) -> Plan:
+        """Every effective value, what it would run on, what would not do and why, and the run that has its name.
+
+        Mistakes in the configuration are ``errors`` of the plan.
+        """
+        name = str(request.configuration.get("name") or UNNAMED)
+        kind = str(request.configuration.get("type", ""))
+        try:
+            run = self._resolved(request.configuration, request, name)
+        except InvalidConfiguration as error:
+            return Plan(name=name, kind=kind, errors=tuple(error.errors))
+        policy = run.policy
+        found, tried = await self._choices(request.project, policy.requirements, policy.nodes)
+        async with self.world.database.transaction() as tx:
+            active = await plans.active_run(tx, request.project, name)
+        return Plan(
+            name=name,
+            kind=policy.kind,
+            effective=run.shown,
+            requirements=policy.requirements,
+            nodes=policy.nodes,
+            offers=_planned(found[: request.max_offers]),
+            total_offers=len(found),
+            failures=tried,
+            active=active,
+        )
+
+    @activity.defn(name=LIST_OFFERS.name)
+    @translated
+    async def list_offers(self, query: OfferQuery) -> OfferRows:
+        """All that would do for one node with these requirements, and why the rest would not.
+
+        Raises:
+            InvalidConfiguration
+        """
+        stand_in = {"type": "task", "commands": ["true"], **query.requirements}
+        run = self._resolved(stand_in, PlanRequest(project=query.project, configuration=stand_in), UNNAMED)
+        found, tried = await self._choices(query.project, run.policy.requirements, 1)
+        return OfferRows(offers=_planned(found[: query.max_offers]), total=len(found), failures=tried)
+
+    def _resolved(self, configuration: dict[str, Any], request: PlanRequest, name: str) -> EffectiveRun:
+        return resolve(
+            configuration,
+            run_id=NOBODY,
+            project=request.project,
+            name=name,
+            user=request.user,
+            submitted_at=datetime.now(UTC),
+            sealed=dict.fromkeys(request.have_env, ""),
+            arguments=request.arguments,
+            timing=self.world.timing,
+        )
+
+    async def _choices(
+        self, project: str, requirements: Requirements, nodes: int
+    ) -> tuple[list[Choice], tuple[OfferFailure, ...]]:
+        wish = Wish(NOBODY, nodes, requirements, shape="plan")
+        async with self.world.database.transaction() as tx:
+            pool = await plans.project_pool(tx, project, self._offers)
+        return choices(pool, wish), failures(pool, wish)
+
+    def _offers(self, requirements: Requirements) -> Iterable[Offer]:
+        return [offer for backend in self.world.backends.values() for offer in backend.offers(requirements)]
+
+
+def _planned(found: Iterable[Choice]) -> tuple[PlannedOffer, ...]:
+    return tuple(
+        PlannedOffer(
+            fleet=choice.fleet.name,
+            instance=choice.instance.name if choice.instance else None,
+            offer=choice.offer,
+            availability=choice.availability,
+        )
+        for choice in found
+    )

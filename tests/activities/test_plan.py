@@ -1,0 +1,64 @@
+"""Plans and offers, over real rows and this machine's offer."""
+
+from __future__ import annotations
+
+from activities.plan import Planning
+from perdure.model.api import OfferQuery, PlanRequest
+from tests.activities.bench import Bench
+
+HELLO = {"type": "task", "name": "hello", "commands": ["echo hello"]}
+
+
+async def test_a_plan_shows_the_offer_and_every_effective_value(bench: Bench) -> None:
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=HELLO))
+    assert plan.errors == ()
+    assert [(offer.fleet, offer.instance, offer.availability) for offer in plan.offers] == [
+        ("local", None, "available")
+    ]
+    assert plan.total_offers == 1
+    assert plan.effective
+    assert plan.active is None
+
+
+async def test_a_plan_prefers_the_idle_instance(bench: Bench) -> None:
+    await bench.instance()
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=HELLO))
+    assert (plan.offers[0].instance, plan.offers[0].availability) == ("local-0", "idle")
+
+
+async def test_a_plan_names_the_run_that_has_its_name(bench: Bench) -> None:
+    step = await bench.job(await bench.instance(), "true")
+    name = (await bench.row(step)).effective.policy.name
+    configuration = HELLO | {"name": name}
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=configuration))
+    assert plan.active is not None
+    assert plan.active.run_id == step.key.run_id
+
+
+async def test_a_plan_says_why_nothing_does(bench: Bench) -> None:
+    greedy = HELLO | {"resources": {"cpu": "1000..", "gpu": "H100:8"}}
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=greedy))
+    assert plan.offers == ()
+    assert any("CPUs" in failure.why for failure in plan.failures)
+
+
+async def test_a_plan_lists_every_mistake(bench: Bench) -> None:
+    wrong = {"type": "task", "name": "hello", "comands": ["x"], "nodes": "many"}
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=wrong))
+    assert {"comands", "nodes"} <= {error.path for error in plan.errors}
+
+
+async def test_sealed_names_count_as_given(bench: Bench) -> None:
+    wants = HELLO | {"env": ["TOKEN"]}
+    steps = Planning(bench.world)
+    without = await bench.call(steps.plan, PlanRequest(project="main", configuration=wants))
+    assert without.errors
+    given = await bench.call(steps.plan, PlanRequest(project="main", configuration=wants, have_env=("TOKEN",)))
+    assert given.errors == ()
+
+
+async def test_offers_are_listed_for_requirements_alone(bench: Bench) -> None:
+    query = OfferQuery(project="main", requirements={"resources": {"cpu": "1.."}})
+    rows = await bench.call(Planning(bench.world).list_offers, query)
+    assert rows.total == 1
+    assert rows.offers[0].offer.backend == "local"
