@@ -23,6 +23,7 @@ from perdure.backends.local_end import terminate
 from perdure.backends.local_shims import LONGEST_INSIDE, Folder, folders
 from perdure.backends.places import root_state, short_path
 from perdure.model.errors import CapacityError
+from perdure.model.messages import Termination
 from perdure.model.resources import Offer, Requirements
 
 ADDRESSES = ["127.0.0.1"] if sys.platform == "darwin" else [f"127.0.0.{n}" for n in range(1, 255)]

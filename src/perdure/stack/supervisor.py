@@ -68,9 +68,9 @@ class Supervisor:
             await stop.wait()
         finally:
             await self._stop_parts()
-            for task in [*work, stopped]:
+            for task in (*work, stopped):
                 task.cancel()
-            await asyncio.gather(*work, stopped, return_exceptions=True)
+            await asyncio.wait([*work, stopped])
             self.home.stack_file.unlink(missing_ok=True)
 
     def _end_leftovers(self) -> None:

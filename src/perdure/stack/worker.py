@@ -136,14 +136,14 @@ async def _temporal() -> Client:
     from temporalio.service import RPCError
 
     config = ClientConfig.load_client_connect_config()
-    config.setdefault("target_host", "127.0.0.1:7233")
+    target = config.setdefault("target_host", "127.0.0.1:7233")
 
     async def connect() -> Client:
         client = await Client.connect(**config, data_converter=pydantic_data_converter)
         await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
         return client
 
-    return await _patiently(f"Temporal at {config['target_host']}", connect, RuntimeError, RPCError)
+    return await _patiently(f"Temporal at {target}", connect, RuntimeError, RPCError)
 
 
 async def _migrated(url: str) -> None:
