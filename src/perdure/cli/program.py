@@ -45,30 +45,35 @@ def _options(
 
 def run(arguments: list[str]) -> int:
     """Run one command; its exit code."""
-    from perdure.model.errors import PerdureError
-
     try:
         app(arguments, prog_name="perdure")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    except PerdureError as error:
-        from perdure.cli.terminal import show_error
-
-        show_error(error)
-        if _debugging():
-            raise
-        return 1
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if _debugging():
-            raise
-        sentence = f"Error: this is a fault of Perdure's: {type(error).__name__}: {error}"
-        print(sentence, "  PERDURE_DEBUG=1 shows where; please report it", sep="\n", file=sys.stderr)
-        return 1
+        return _tell(error)
     return 0
+
+
+def _tell(error: Exception) -> int:
+    """The last handler: whoever used the command sees a sentence, never a traceback, unless they ask for it."""
+    from perdure.cli.terminal import say, show_error
+    from perdure.model.errors import PerdureError
+
+    if _debugging():
+        say().print_exception()
+    if isinstance(error, PerdureError):
+        show_error(error)
+    else:
+        fault = PerdureError(
+            f"this is a fault of Perdure's: {type(error).__name__}: {error}",
+            hint="PERDURE_DEBUG=1 shows where; please report it",
+        )
+        show_error(fault)
+    return 1
 
 
 def _debugging() -> bool:

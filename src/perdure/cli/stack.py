@@ -1,15 +1,10 @@
-"""The commands of the embedded stack: up, down, status, env."""
+"""The commands of the embedded stack: up, down, status, env. What they do is imported when one is used."""
 
 from __future__ import annotations
 
-import shlex
 from typing import Annotated
 
 import typer
-
-from perdure.stack import control, report
-from perdure.stack.home import Home, StackError
-from perdure.stack.supervisor import Options
 
 
 def up(
@@ -26,6 +21,10 @@ def up(
     ] = True,
 ) -> None:
     """Start Temporal, Postgres and a worker on this machine, and keep them alive."""
+    from perdure.stack import control, report
+    from perdure.stack.home import Home
+    from perdure.stack.supervisor import Options
+
     home = Home.find()
     options = Options(durable=durable, database_url=database_url, local_fleet=local_fleet)
     start = control.up_detached if detach else control.up
@@ -37,12 +36,18 @@ def up(
 
 def down() -> None:
     """Stop what `perdure up` started. Jobs go on running."""
+    from perdure.stack import control
+    from perdure.stack.home import Home
+
     home = Home.find()
     typer.echo("Perdure is down." if control.down(home) else f"Perdure was not up ({home.path}).")
 
 
 def status() -> None:
     """One line for each part: what it is, where, and since when."""
+    from perdure.stack import report
+    from perdure.stack.home import Home, StackError
+
     home = Home.find()
     lines = report.describe(home)
     if not lines:
@@ -53,5 +58,10 @@ def status() -> None:
 
 def env() -> None:
     """Print what other Temporal tools need: eval "$(perdure env)"."""
+    import shlex
+
+    from perdure.stack import control
+    from perdure.stack.home import Home
+
     for name, value in control.exports(Home.find()).items():
         typer.echo(f"export {name}={shlex.quote(value)}")
