@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
@@ -53,13 +52,13 @@ def run(arguments: list[str]) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last handler
         return _tell(error)
     return 0
 
 
 def _tell(error: Exception) -> int:
-    """The last handler: whoever used the command sees a sentence, never a traceback, unless they ask for it."""
+    """Whoever used the command sees a sentence, never a traceback, unless they ask for it."""
     from perdure.cli.terminal import say, show_error
     from perdure.model.errors import PerdureError
 
