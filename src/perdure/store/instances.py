@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
 from sqlalchemy import Row, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from perdure.core.allocation import Seat
 from perdure.model.errors import NotFound
 from perdure.model.resources import Offer, OfferFailure
 from perdure.model.statuses import InstanceReason, InstanceStatus
-
-OFFERS: TypeAdapter[tuple[Offer, ...]] = TypeAdapter(tuple[Offer, ...])
-FAILURES: TypeAdapter[tuple[OfferFailure, ...]] = TypeAdapter(tuple[OfferFailure, ...])
+from perdure.store import parsing
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,32 @@ async def living(tx: AsyncConnection) -> list[InstanceRecord]:
     return [_record(row) for row in await tx.execute(text(query))]
 
 
+_MAKE = text("""
+    INSERT INTO instances (id, project_id, fleet_id, num, name, status, message, backend, region, offers,
+                           token, total_blocks, busy_blocks, idle_duration, idle_since)
+    VALUES (:id, :project, :fleet, :num, :name, 'pending', '', :backend, :region, :offers,
+            :token, :blocks, 0, :idle_duration, now())
+""").bindparams(bindparam("offers", type_=JSONB))
+
+
+async def make(tx: AsyncConnection, project_id: UUID, instance_id: UUID, seat: Seat, idle: float | None) -> None:
+    """Write the intent of an instance, in a fleet, with the offers to try in order."""
+    values: dict[str, Any] = {
+        "id": instance_id,
+        "project": project_id,
+        "fleet": seat.fleet.id,
+        "num": seat.num,
+        "name": seat.name,
+        "backend": seat.offers[0].backend,
+        "region": seat.offers[0].region,
+        "offers": [offer.model_dump(mode="json") for offer in seat.offers],
+        "token": secrets.token_hex(32),
+        "blocks": seat.fleet.blocks,
+        "idle_duration": idle,
+    }
+    await tx.execute(_MAKE, values)
+
+
 async def choose_offer(tx: AsyncConnection, instance_id: UUID, offer: Offer) -> bool:
     """Write which offer is about to be asked for (again, for the next one). Write it before the call.
 
@@ -112,9 +137,9 @@ def _record(row: Row[Any]) -> InstanceRecord:
         backend=row.backend,
         status=InstanceStatus(row.status),
         reason=InstanceReason(row.reason) if row.reason else None,
-        offers=OFFERS.validate_python(row.offers),
+        offers=parsing.OFFERS.validate_python(row.offers),
         offer=Offer.model_validate(row.offer) if row.offer else None,
-        failures=FAILURES.validate_python(row.failures),
+        failures=parsing.FAILURES.validate_python(row.failures),
         token=row.token,
         address=row.address,
         total_blocks=row.total_blocks,

@@ -4,6 +4,8 @@ Ids are UUIDs; names are for people, and unique only among the living. Statuses 
 gives meaning. Amounts: dollars an hour, seconds, bytes. Times are with time zone.
 """
 
+# pyright: reportAssignmentType=false, reportIncompatibleVariableOverride=false
+# (SQLModel declares __tablename__ as something else than the text it takes.)
 from __future__ import annotations
 
 from datetime import datetime

@@ -1,0 +1,96 @@
+"""A run is resolved once, and its line in the projection written."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+from temporalio import activity
+
+from activities.errors import translated
+from activities.world import World
+from perdure.model import activities as do
+from perdure.model.errors import FieldError, InvalidConfiguration
+from perdure.model.ids import parse_run_workflow_id
+from perdure.model.messages import Nothing, Resolved, ResolveRun, RunRecord, RunRequest
+from perdure.spec import resolve
+from perdure.spec.effective import EffectiveRun
+from perdure.store import runs
+
+
+class Runs:
+    def __init__(self, world: World):
+        self._world = world
+
+    @activity.defn(name=do.RESOLVE_RUN.name)
+    @translated
+    async def resolve_run(self, wanted: ResolveRun) -> Resolved:
+        """What the run is in full, or everything that is wrong with it. Asked again, it says the same as before."""
+        async with self._world.database.transaction() as tx:
+            known = await runs.effective(tx, wanted.run_id)
+        if known is not None:
+            return Resolved(policy=known.policy)
+        try:
+            run = self._resolved(wanted)
+        except InvalidConfiguration as error:
+            return Resolved(errors=tuple(error.errors))
+        async with self._world.database.transaction() as tx:
+            await runs.insert(tx, run)
+        return Resolved(policy=run.policy)
+
+    @activity.defn(name=do.RECORD_RUN.name)
+    @translated
+    async def record_run(self, record: RunRecord) -> Nothing:
+        """The run's line, and which ends it has heard."""
+        async with self._world.database.transaction() as tx:
+            await runs.record(tx, record)
+        return Nothing()
+
+    def _resolved(self, wanted: ResolveRun) -> EffectiveRun:
+        """
+        Raises:
+            InvalidConfiguration
+        """
+        name = parse_run_workflow_id(wanted.workflow_id)
+        if name is None:
+            raise _wrong(
+                "",
+                f"the workflow id is {wanted.workflow_id!r}",
+                "start it as run/{project}/{name}, such as run/main/x",
+            )
+        request = _request(wanted.request)
+        return resolve(
+            request.configuration,
+            run_id=wanted.run_id,
+            project=name.project,
+            name=name.name,
+            user=request.user,
+            submitted_at=wanted.submitted_at,
+            code=request.code,
+            sealed=request.sealed,
+            arguments=request.arguments,
+            timing=self._world.timing,
+        )
+
+
+def _request(given: object) -> RunRequest:
+    """What RunWorkflow was started with: anything that JSON can be.
+
+    Raises:
+        InvalidConfiguration
+    """
+    if not isinstance(given, dict) or "configuration" not in given:
+        raise _wrong(
+            "configuration", "is missing from the workflow's input", 'start it with {"configuration": {...}}'
+        )
+    try:
+        return RunRequest.model_validate(given)
+    except ValidationError as error:
+        raise InvalidConfiguration(
+            [
+                FieldError(path=".".join(str(part) for part in one["loc"]), message=one["msg"])
+                for one in error.errors()
+            ]
+        ) from None
+
+
+def _wrong(path: str, message: str, hint: str) -> InvalidConfiguration:
+    return InvalidConfiguration([FieldError(path=path, message=message, hint=hint)])

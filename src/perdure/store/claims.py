@@ -1,0 +1,161 @@
+"""Claims: asking for all nodes of a replica, and giving back."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from perdure.core.allocation import Offers, Wish
+from perdure.core.choices import failures
+from perdure.model.events import Nudge, Placement
+from perdure.model.messages import ClaimAnswer, ClaimRequest
+from perdure.model.resources import Offer, OfferFailure
+from perdure.model.statuses import ClaimStatus
+from perdure.store import parsing, pool, projects, queue, releases
+
+_INSERT = text("""
+    INSERT INTO claims (id, project_id, run_id, owner, replica, submission, nodes, priority, requirements, shape,
+                        wait, idle_duration, queue_patience, keep, status, message, queued_at, not_before)
+    VALUES (:id, :project, :run, :owner, :replica, :submission, :nodes, :priority, :requirements, :shape, :wait,
+            :idle_duration, :queue_patience, :keep, 'waiting', '', clock_timestamp(), :not_before)
+    ON CONFLICT (id) DO NOTHING RETURNING id
+""").bindparams(bindparam("requirements", type_=JSONB))
+
+_REFUSE = text("""
+    UPDATE claims SET status = 'refused', message = :message, tried = :tried, ended_at = now()
+    WHERE id = :id AND status = 'waiting'
+""").bindparams(bindparam("tried", type_=JSONB))
+
+_PLACES = text("""
+    SELECT h.node, i.id, i.name, i.status, i.address, i.backend, i.offers, i.offer
+    FROM (SELECT DISTINCT node, instance_id FROM holdings WHERE claim_id = :id) h
+    JOIN instances i ON i.id = h.instance_id ORDER BY h.node
+""")
+
+
+async def claim(tx: AsyncConnection, request: ClaimRequest, offers: Offers) -> ClaimAnswer:
+    """Ask for all nodes of a replica: granted if they fit now and nobody in front wants them; else the claim waits,
+    or is refused. Asking again gives the same answer, or what has become of the claim since."""
+    project_id = await projects.ensure(tx, request.project)
+    await projects.lock(tx, project_id)
+    new = (await tx.execute(_INSERT, _values(request, project_id))).one_or_none() is not None
+    if not new and (known := await answer(tx, request.claim_id)).status is not ClaimStatus.WAITING:
+        return known
+    granted = await queue.grant_waiting(tx, project_id, offers)
+    nudges = tuple(it.nudge for it in granted if it.claim_id != request.claim_id)
+    for it in granted:
+        if it.claim_id == request.claim_id:
+            status = ClaimStatus.READY if it.news.ready else ClaimStatus.GRANTED
+            return ClaimAnswer(status=status, placements=it.news.placements, nudges=nudges)
+    return await _not_now(tx, request, project_id, offers, nudges)
+
+
+async def answer(tx: AsyncConnection, claim_id: UUID) -> ClaimAnswer:
+    """How a claim stands."""
+    row = (
+        await tx.execute(text("SELECT status, message, tried FROM claims WHERE id = :id"), {"id": claim_id})
+    ).one()
+    return ClaimAnswer(
+        status=ClaimStatus(row.status),
+        placements=await placements(tx, claim_id),
+        message=row.message,
+        tried=parsing.FAILURES.validate_python(row.tried),
+    )
+
+
+async def placements(tx: AsyncConnection, claim_id: UUID) -> tuple[Placement, ...]:
+    """What a claim holds, in the order of its nodes."""
+    return tuple(_placement(row) for row in await tx.execute(_PLACES, {"id": claim_id}))
+
+
+async def withdraw(tx: AsyncConnection, claim_id: UUID, offers: Offers) -> tuple[Nudge, ...]:
+    """Leave the queue, or give back what is held; a block under a job that has not ended is given back by its end.
+
+    What comes free is granted at once. Doing it again changes nothing.
+    """
+    found = text("SELECT project_id FROM claims WHERE id = :id")
+    project_id = (await tx.execute(found, {"id": claim_id})).scalar()
+    if project_id is None:
+        return ()
+    await projects.lock(tx, project_id)
+    left = text("""
+        UPDATE claims SET status = 'released', ended_at = now() WHERE id = :id AND status = 'waiting' RETURNING id
+    """)
+    if (await tx.execute(left, {"id": claim_id})).one_or_none() is not None:
+        return tuple(it.nudge for it in await queue.grant_waiting(tx, project_id, offers))
+    freed = await releases.release(tx, claim_id, spare_jobs=True)
+    return await releases.hand_on(tx, project_id, freed, offers)
+
+
+async def _not_now(
+    tx: AsyncConnection, request: ClaimRequest, project_id: UUID, offers: Offers, nudges: tuple[Nudge, ...]
+) -> ClaimAnswer:
+    wish = Wish(request.claim_id, request.nodes, request.requirements, shape(request))
+    state = await pool.load(tx, project_id, offers, busy=True)
+    tried = failures(state, wish)
+    message = _in_words(request, [fleet.name for fleet in state.fleets], tried)
+    if request.wait:
+        await tx.execute(
+            text("UPDATE claims SET message = :message WHERE id = :id"),
+            {"id": request.claim_id, "message": message},
+        )
+        return ClaimAnswer(status=ClaimStatus.WAITING, message=message, tried=tried, nudges=nudges)
+    values = {"id": request.claim_id, "message": message, "tried": [it.model_dump(mode="json") for it in tried]}
+    await tx.execute(_REFUSE, values)
+    return ClaimAnswer(status=ClaimStatus.REFUSED, message=message, tried=tried, nudges=nudges)
+
+
+def shape(request: ClaimRequest) -> str:
+    """Hash of what is asked for."""
+    text = f"{request.nodes} {request.requirements.model_dump_json()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _in_words(request: ClaimRequest, fleets: list[str], tried: tuple[OfferFailure, ...]) -> str:
+    named = request.requirements.fleets
+    if not fleets:
+        return f"project {request.project} has no fleet: apply a configuration of `type: fleet` to make one"
+    if named and not set(named) & set(fleets):
+        return f"no fleet is called {' or '.join(named)}; there are: {', '.join(fleets)}"
+    asked = "an instance" if request.nodes == 1 else f"{request.nodes} instances"
+    first = "".join(f"; {it.offer} {it.why}" for it in tried[:3])
+    more = f"; and {len(tried) - 3} more" if len(tried) > 3 else ""
+    return f"no capacity for {asked}{first}{more}"
+
+
+def _values(request: ClaimRequest, project_id: UUID) -> dict[str, Any]:
+    return {
+        "id": request.claim_id,
+        "project": project_id,
+        "run": request.run_id,
+        "owner": request.owner,
+        "replica": request.replica,
+        "submission": request.submission,
+        "nodes": request.nodes,
+        "priority": request.priority,
+        "requirements": request.requirements.model_dump(mode="json"),
+        "shape": shape(request),
+        "wait": request.wait,
+        "idle_duration": request.idle_duration,
+        "queue_patience": request.queue_patience,
+        "keep": request.keep,
+        "not_before": request.not_before,
+    }
+
+
+def _placement(row: Row[Any]) -> Placement:
+    offer = Offer.model_validate(row.offer or row.offers[0])
+    return Placement(
+        node=row.node,
+        instance_id=row.id,
+        instance_name=row.name,
+        fresh=row.status == "pending",
+        address=row.address if row.status in ("idle", "busy") else None,
+        backend=row.backend,
+        price=offer.price,
+    )
