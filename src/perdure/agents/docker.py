@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -27,11 +27,20 @@ from perdure.agents.instance import Instance
 from perdure.agents.protocol import PortMapping, PullProgress, RunAnswer, SubmitBody, TaskConfig
 from perdure.model.statuses import JobReason
 
+T = TypeVar("T")
+
+RECORD = "container.json"
+CREATING = "creating"
+"""A file that is there from before the engine is asked for a container."""
+
 RETRY_DELAY = 0.5
 """Seconds between looks at an engine that does not answer, or at a container that is on its way."""
 
 START_SETTLES = 2.0
 """Seconds that a start asked for by a runner, which then died, is given to show."""
+
+CREATE_SETTLES = 2.0
+"""Seconds that a container asked for by a runner, which then died, is given to show."""
 
 LOG_SETTLES = 5.0
 """Seconds that a log of an ended container may be silent before it is cut and read anew."""
@@ -42,9 +51,10 @@ REMOVE_TIMEOUT = 120.0
 
 class ContainerRecord(BaseModel):
     """``container.json`` in the task's folder, written before the container is started: from then on it is never
-    made again."""
+    made again. ``started``: the engine said that it was."""
 
     container_id: str
+    started: bool = False
     working_dir: str
     username: str
 
@@ -74,14 +84,14 @@ class DockerPreparation:
             EngineError, EngineUnreachable: it may still be there; ask again.
         """
         async with Engine(self._address) as engine:
-            await remove_containers(engine, task)
+            await remove_containers(engine, task, folder)
 
 
 class DockerExecution:
     def __init__(self, task: TaskConfig, folder: Path, instance: Instance, address: str):
         self._task = task
         self._folder = folder
-        self._record = folder / "container.json"
+        self._record = folder / RECORD
         self._engine = Engine(address)
 
     async def start(self, job: SubmitBody) -> RunAnswer:
@@ -95,7 +105,7 @@ class DockerExecution:
             if record is None:
                 record = await self._create(job)
                 await self._start(record)
-            else:
+            elif not record.started:
                 await self._start_again(record)
         except EngineError as error:
             raise ExecutionError(*describe_start_failure(error.message, self._task, job)) from error
@@ -125,18 +135,22 @@ class DockerExecution:
             await asyncio.sleep(RETRY_DELAY)
 
     async def signal(self, name: str) -> None:
-        """To every process in the container."""
-        await docker_signals.send(self._engine, self._known().container_id, name)
+        """To every process in the container. An engine that is away is waited for."""
+        container_id = self._known().container_id
+        await _answered(lambda: docker_signals.send(self._engine, container_id, name))
 
     async def kill(self) -> None:
-        """End the container: with its init, the kernel ends every process of its pid namespace.
+        """End the container: with its init, the kernel ends every process of its pid namespace. An engine that is
+        away is waited for.
 
         Raises:
             ExecutionError: it still runs after half a minute.
         """
-        record = disk.read(self._record, ContainerRecord)
-        if record is None:
-            return
+        if disk.read(self._record, ContainerRecord) is not None:
+            await _answered(self._kill)
+
+    async def _kill(self) -> None:
+        record = self._known()
         try:
             async with asyncio.timeout(KILL_TIMEOUT):
                 while (await self._inspect(record))["State"]["Running"]:
@@ -160,7 +174,8 @@ class DockerExecution:
 
     async def _create(self, job: SubmitBody) -> ContainerRecord:
         """A container with the code in it, not started. One that a killed runner left half-made is made anew."""
-        await remove_containers(self._engine, self._task)
+        await remove_containers(self._engine, self._task, self._folder)
+        (self._folder / CREATING).touch()
         hostfile = self._folder / "hostfile"
         hostfile.write_text(mpi_hostfile(job))
         hostfile.chmod(0o644)
@@ -191,23 +206,31 @@ class DockerExecution:
         return record
 
     async def _start(self, record: ContainerRecord) -> None:
-        await self._engine.call("POST", f"/containers/{record.container_id}/start", timeout=SLOW_TIMEOUT)
+        path = f"/containers/{record.container_id}/start"
+        try:
+            await self._engine.call("POST", path, timeout=SLOW_TIMEOUT)
+        except EngineUnreachable:
+            await self._start_again(record)
+        else:
+            self._started(record)
 
     async def _start_again(self, record: ContainerRecord) -> None:
-        """Start what a killed runner may have asked to be started: that start may still be under way, and a short
-        job may have ended by now, so a container is started only if it stays unstarted."""
+        """Start what may have been asked to be started before: that start may still be under way, and a short job
+        may have ended by now, so a container is started only if it stays unstarted."""
         deadline = asyncio.get_running_loop().time() + START_SETTLES
-        while True:
+        while asyncio.get_running_loop().time() < deadline:
             try:
-                container = await self._inspect(record)
+                container = await _answered(lambda: self._inspect(record))
             except EngineError as error:
                 raise (_lost() if error.status == 404 else error) from error
             if container["State"]["Status"] != "created":
-                return
-            if asyncio.get_running_loop().time() > deadline:
-                await self._start(record)
+                self._started(record)
                 return
             await asyncio.sleep(RETRY_DELAY / 10)
+        await self._start(record)
+
+    def _started(self, record: ContainerRecord) -> None:
+        disk.write(self._record, record.model_copy(update={"started": True}))
 
     async def _follow(self, record: ContainerRecord, log: LogCopy) -> None:
         """Copy the log until the container ends. An engine may not end the log of an ended one: it is cut."""
@@ -246,17 +269,37 @@ async def _silent(copying: asyncio.Task[None], log: LogCopy) -> None:
         await asyncio.wait({copying}, timeout=LOG_SETTLES)
 
 
-async def remove_containers(engine: Engine, task: TaskConfig) -> None:
+async def _answered(call: Callable[[], Awaitable[T]]) -> T:
+    """What a call answers, repeated while the engine is away."""
+    while True:
+        try:
+            return await call()
+        except EngineUnreachable:
+            await asyncio.sleep(RETRY_DELAY)
+
+
+async def remove_containers(engine: Engine, task: TaskConfig, folder: Path) -> None:
     """Delete every container of the task, running or not, with anonymous volumes, and see that they are gone.
+
+    A runner that was killed while the engine made its container leaves one that shows a moment later: where that
+    may be, a while without any is waited for.
 
     Raises:
         EngineError, EngineUnreachable
     """
     params = {"all": 1, "filters": json.dumps(task_filter(task.id))}
+    half_made = (folder / CREATING).exists() and not (folder / RECORD).exists()
+    quiet = CREATE_SETTLES if half_made else 0.0
+    clock = asyncio.get_running_loop().time
+    last_seen = clock()
     async with asyncio.timeout(REMOVE_TIMEOUT):
-        while containers := await engine.call("GET", "/containers/json", params=params):
+        while True:
+            containers = await engine.call("GET", "/containers/json", params=params)
             for container in containers:
                 await _remove(engine, container)
+                last_seen = clock()
+            if not containers and clock() >= last_seen + quiet:
+                return
             await asyncio.sleep(0.02)
 
 

@@ -29,8 +29,9 @@ STREAM_LIMIT = 1 << 20
 """Bytes of a stream read ahead."""
 
 
-class EngineError(Exception):
-    """The engine said no. ``status`` is HTTP's, ``message`` the engine's own words."""
+class EngineError(OSError):
+    """The engine said no. ``status`` is HTTP's, ``message`` the engine's own words. The host's trouble, as every
+    OSError is, for who need not know that there is an engine."""
 
     def __init__(self, status: int, message: str):
         super().__init__(message)

@@ -3,8 +3,8 @@
 The container writes to pipes (no terminal), the engine keeps what came out in its ``local`` log driver, and we copy
 that to ``folder/log``. The driver is the durable part: it goes on while nobody watches. It keeps bytes, where
 ``json-file`` replaces what is not UTF-8; it has stdout and stderr in one file of one order; and as we forbid
-rotation, the n-th byte of it is the same byte on every reading. Going on after a death is therefore: read again from
-the start, and leave out as many bytes as the file already has. No marker to write, nothing to get out of step.
+rotation, the n-th byte of it is the same byte on every reading. Going on after a death is therefore: read again
+from the start, and leave out as many bytes as the file already has. Nothing to mark, nothing to get out of step.
 
 Following may end before the last lines of a container that has just ended, and a stream that breaks off looks like
 one that ends, so the end is checked. Each entry of the driver has a time, and those of one long line share it: the
