@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from activities.fleets import Fleets
 from activities.hello import Greeting
+from activities.instance_rows import InstanceRows
 from activities.instances import Instances
 from activities.jobs import Starting
 from activities.logs import Watching
+from activities.placement import Placement
 from activities.plan import Planning
 from activities.reading import Reading
 from activities.recall import Recall
+from activities.runs import Runs
 from activities.stopping import Stopping
+from activities.sweeping import Sweeping
 from activities.world import World
 
 ROOMS: tuple[Callable[[World], Any], ...] = (
+    Runs,
     Recall,
+    Placement,
+    InstanceRows,
+    Fleets,
     Starting,
     Watching,
     Stopping,
@@ -24,6 +33,7 @@ ROOMS: tuple[Callable[[World], Any], ...] = (
     Greeting,
     Reading,
     Planning,
+    Sweeping,
 )
 
 

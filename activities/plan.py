@@ -10,6 +10,7 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import translated
+from activities.placement import offered
 from activities.world import World
 from perdure.core.allocation import Wish
 from perdure.core.choices import Choice, choices, failures
@@ -95,7 +96,7 @@ class Planning:
         return choices(pool, wish), failures(pool, wish)
 
     def _offers(self, requirements: Requirements) -> Iterable[Offer]:
-        return [offer for backend in self.world.backends.values() for offer in backend.offers(requirements)]
+        return offered(self.world, requirements)
 
 
 def _planned(found: Iterable[Choice]) -> tuple[PlannedOffer, ...]:
