@@ -12,19 +12,25 @@ function here takes any mapping, and a Document's lines are found by themselves;
 """
 
 from perdure.spec.document import Document, Lines, load_yaml
-from perdure.spec.parsing import RunConfiguration, parse_fleet, parse_run
-from perdure.spec.resolving import fleet_requirements, resolve
+from perdure.spec.parsing import Configuration, RunConfiguration, parse, parse_fleet, parse_run
+from perdure.spec.refusals import warnings
+from perdure.spec.requirements import fleet_requirements, offer_requirements
+from perdure.spec.resolving import resolve
 from perdure.spec.schema import KINDS, json_schema
 
 __all__ = [
     "KINDS",
+    "Configuration",
     "Document",
     "Lines",
     "RunConfiguration",
     "fleet_requirements",
     "json_schema",
     "load_yaml",
+    "offer_requirements",
+    "parse",
     "parse_fleet",
     "parse_run",
     "resolve",
+    "warnings",
 ]

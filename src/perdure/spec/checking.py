@@ -10,8 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from perdure.model.errors import FieldError, InvalidConfiguration
-from perdure.spec.document import Document, Lines
+from perdure.spec.document import Document, Lines, Path
 from perdure.spec.grammar.base import told
+
+MAX_ERRORS = 50
+"""More are only counted: errors travel through Temporal."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -27,8 +30,17 @@ def check(model: type[Model], mapping: Mapping[str, object], lines: Lines | None
         return model.model_validate(dict(mapping), context=known)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=True)
-    errors = [_field_error(detail, model, mapping, known, lines) for detail in details]
-    raise InvalidConfiguration(in_order(errors), source=source_of(mapping))
+    errors = [_field_error(detail, model, mapping, known, lines) for detail in _first(details, lines)]
+    if len(details) > MAX_ERRORS:
+        errors.append(FieldError(path="", message=f"has {len(details) - MAX_ERRORS} more mistakes"))
+    raise InvalidConfiguration(errors, source=source_of(mapping))
+
+
+def _first(details: list[ErrorDetails], lines: Lines | None) -> list[ErrorDetails]:
+    """As many as anybody reads, in the order of the document."""
+    if lines is not None:
+        details = sorted(details, key=lambda detail: lines.at(_steps(detail), key=True))
+    return details[:MAX_ERRORS]
 
 
 def in_order(errors: list[FieldError]) -> list[FieldError]:
@@ -49,10 +61,14 @@ def field_error(path: str, message: str, hint: str | None = None, *, lines: Line
     return lines.locate(error) if lines else error
 
 
-def dotted(path: tuple[str | int, ...]) -> str:
+def dotted(path: Path) -> str:
     words = ""
     for step in path:
-        words += f"[{step}]" if isinstance(step, int) else f".{step}" if words else step
+        if isinstance(step, int):
+            words += f"[{step}]"
+        else:
+            name = step[:60] if step[:60].isprintable() else ascii(step[:60])[1:-1]
+            words += f".{name}" if words else name
     return words[:200]
 
 
@@ -71,8 +87,7 @@ def _field_error(
     known: dict[int, type[BaseModel]],
     lines: Lines | None,
 ) -> FieldError:
-    steps = tuple(step for step in detail["loc"] if not (isinstance(step, str) and step.startswith("<")))
-    steps = tuple(step for step in steps if step != "[key]")
+    steps = _steps(detail)
     message, hint = _in_words(detail)
     if detail["type"] == "extra_forbidden":
         parent: object = mapping
@@ -90,6 +105,13 @@ def _field_error(
         hint=hint,
         line=place.line if place else None,
         column=place.column if place else None,
+    )
+
+
+def _steps(detail: ErrorDetails) -> Path:
+    """Where it is in what the user wrote: without the marks of pydantic's and our own unions."""
+    return tuple(
+        step for step in detail["loc"] if not (isinstance(step, str) and (step.startswith("<") or step == "[key]"))
     )
 
 

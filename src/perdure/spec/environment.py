@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from perdure.spec.effective import RegistryAuth, Sealed
+from perdure.spec.grammar.base import is_list, is_mapping
 from perdure.spec.grammar.env import Supplied
 from perdure.spec.interpolation import BadReference, interpolate
 from perdure.spec.models.run import Task
@@ -17,11 +18,37 @@ _NO_SECRETS = "secrets are not supported yet"
 _SUPPLY = "give it with `-e {0}=…`, or set it where you run perdure apply"
 
 
+_AS_FILE = "put it into a file, and list that under files"
+
+MAX_WORD = 128 * 1024
+"""Linux takes no longer argument or variable (MAX_ARG_STRLEN)."""
+
+MAX_ENV = 1024 * 1024
+"""Linux takes 2 MiB of arguments and variables together; agents add their own."""
+
+
+def _bytes(value: str | Sealed) -> int:
+    """The size of the value, for a sealed one from the size of its box (48 bytes of overhead)."""
+    return (
+        len(value.encode(errors="replace")) if isinstance(value, str) else max(0, len(value.sealed) * 3 // 4 - 48)
+    )
+
+
+def _env_paths(env: object) -> dict[str, str]:
+    """Where each variable is written."""
+    if is_list(env):
+        return {str(item).partition("=")[0]: f"env[{index}]" for index, item in enumerate(env)}
+    return {name: f"env.{name}" for name in env} if is_mapping(env) else {}
+
+
 class Resolution:
     """The values, and in ``errors`` (path, message, hint) what is wrong with any of them."""
 
-    def __init__(self, run: Task, sealed: Mapping[str, str], arguments: Sequence[str]):
+    def __init__(
+        self, run: Task, written: Mapping[str, object], sealed: Mapping[str, str], arguments: Sequence[str]
+    ):
         self.errors: list[tuple[str, str, str | None]] = []
+        self._env_paths = _env_paths(written.get("env"))
         self._arguments = shlex.join(arguments)
         self.env = self._env(run, sealed)
         self.commands = tuple(
@@ -34,16 +61,29 @@ class Resolution:
         env: dict[str, str | Sealed] = {}
         for name, value in run.env.items():
             if isinstance(value, str):
-                env[name] = self._plain(f"env.{name}", value, self._in_env)
+                env[name] = self._plain(self._env_paths.get(name, "env"), value, self._in_env)
             elif value.key in sealed:
                 env[name] = Sealed(sealed=sealed[value.key])
             else:
-                self.errors.append(("env", f"{name} has no value", _SUPPLY.format(value.key)))
+                path = self._env_paths.get(name, "env")
+                self.errors.append((path, f"{name} has no value", _SUPPLY.format(value.key)))
         for name, value in sealed.items():
             # An override of something the file gives a value, or does not have at all.
             if not any(isinstance(there, Supplied) and there.key == name for there in run.env.values()):
                 env[name] = Sealed(sealed=value)
+        self._check_sizes(env)
         return env
+
+    def _check_sizes(self, env: Mapping[str, str | Sealed]) -> None:
+        sizes = {name: len(name) + _bytes(value) + 2 for name, value in env.items()}
+        for name, size in sizes.items():
+            if size > MAX_WORD:
+                path = self._env_paths.get(name, "env")
+                self.errors.append(
+                    (path, f"{name} is larger than 128 KiB, the most a process can be given", _AS_FILE)
+                )
+        if sum(sizes.values()) > MAX_ENV:
+            self.errors.append(("env", "is larger than 1 MiB, the most a process can be given", _AS_FILE))
 
     def _registry_auth(self, run: Task) -> RegistryAuth | None:
         if run.registry_auth is None:

@@ -41,7 +41,7 @@ def parse(mapping: object, lines: Lines | None = None) -> Configuration:
         InvalidConfiguration: with every mistake.
     """
     lines = lines or lines_of(mapping)
-    entries = _entries(mapping)
+    entries = entries_of(mapping)
     found = _type(entries, lines)
     if found == "preset":
         raise _refused(entries, "type", "is 'preset', and presets are not supported", None, lines)
@@ -56,7 +56,7 @@ def parse_run(mapping: object, lines: Lines | None = None) -> RunConfiguration:
         InvalidConfiguration: with every mistake.
     """
     lines = lines or lines_of(mapping)
-    entries = _entries(mapping)
+    entries = entries_of(mapping)
     found = _type(entries, lines)
     if found not in RUN_TYPES:
         hint = f"a run is a {', '.join(RUN_TYPES)}"
@@ -71,7 +71,7 @@ def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfigurati
         InvalidConfiguration: with every mistake, and with what cannot be honoured yet.
     """
     lines = lines or lines_of(mapping)
-    entries = _entries(mapping)
+    entries = entries_of(mapping)
     found = _type(entries, lines)
     if found != "fleet":
         raise _refused(entries, "type", f"is {found!r}, where fleet is wanted", None, lines)
@@ -82,7 +82,12 @@ def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfigurati
     return fleet
 
 
-def _entries(mapping: object) -> Mapping[str, object]:
+def entries_of(mapping: object) -> Mapping[str, object]:
+    """Anything as a mapping of texts.
+
+    Raises:
+        InvalidConfiguration: it is none.
+    """
     if not isinstance(mapping, Mapping):
         error = field_error("", f"is {told(mapping)}, where a mapping is wanted", "begin with type: task")
         raise InvalidConfiguration([error])

@@ -20,6 +20,8 @@ _NO_IMAGE = "leave it out, and set an image that has what the commands need"
 
 def refusals(run: Task, project: str) -> Iterator[Refusal]:
     """(path, message, hint) of every field that could not be honoured."""
+    if run.name is not None:
+        yield from _name(run.name)
     if run.groups is not None:
         yield "groups", "node groups are not supported yet", "use nodes, and branch on $DSTACK_NODE_RANK"
     if run.docker:

@@ -10,27 +10,23 @@ from uuid import UUID
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.messages import CodeRef
 from perdure.model.policy import Retry, RunPolicy
-from perdure.model.resources import GpuNeed, Requirements, Span
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
 from perdure.model.timing import Timing
 from perdure.spec.checking import field_error, in_order, lines_of, source_of
 from perdure.spec.document import Lines
 from perdure.spec.effective import EffectiveRun, InstanceMount
 from perdure.spec.effective import Mapping as PortMap
-from perdure.spec.environment import Resolution
+from perdure.spec.environment import MAX_WORD, Resolution
+from perdure.spec.grammar.base import unprintable
 from perdure.spec.grammar.durations import Off
-from perdure.spec.grammar.hardware import GpuSpec, ResourcesSpec
 from perdure.spec.grammar.mounts import HostMount
-from perdure.spec.grammar.ranges import CountRange, MemoryRange
-from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
-from perdure.spec.models.run import RunFields, Task
+from perdure.spec.models.run import Task
 from perdure.spec.parsing import parse_run
 from perdure.spec.refusals import refusals
+from perdure.spec.requirements import MIB, requirements
 from perdure.spec.script import argv, split_words
 from perdure.spec.shown import shown
-
-_MIB = 1024
 
 
 def resolve(
@@ -65,14 +61,17 @@ def resolve(
         sentence = f"a {run.type} is not supported yet: this version runs tasks"
         raise InvalidConfiguration([field_error("type", sentence, lines=lines)], source=source_of(mapping))
     errors = [field_error(*refusal, lines=lines) for refusal in refusals(run, project)]
-    if run.name is not None and run.name != name:
+    if run.name not in (None, name) and not any(error.path == "name" for error in errors):
         hint = "the name comes from the workflow id, run/{project}/{name}; leave it out or make both one"
         errors.append(field_error("name", f"is {run.name!r}, but the run is called {name!r}", hint, lines=lines))
     if (run.files or run.repos) and code is not None and not code:
         sentence = "local files must be uploaded before the run is started"
         field = "files" if run.files else "repos"
         errors.append(field_error(field, sentence, "submit it with perdure apply", lines=lines))
-    resolution = Resolution(run, sealed or {}, arguments)
+    if any(unprintable(argument) for argument in arguments):
+        errors.append(field_error("commands", "are given an argument that is not text (NUL, or not UTF-8)"))
+        arguments = ()
+    resolution = Resolution(run, cast(dict[str, Any], mapping), sealed or {}, arguments)
     values = _Values(run, resolution)
     errors += [field_error(*error, lines=lines) for error in resolution.errors]
     errors += [field_error(*error, lines=lines) for error in values.errors]
@@ -92,6 +91,9 @@ class _Values:
         self.registry_auth = resolution.registry_auth
         self.entrypoint = self._entrypoint(run)
         self.argv = argv(self.commands, entrypoint=self.entrypoint, shell=run.shell, has_image=bool(run.image))
+        if any(len(word.encode(errors="replace")) >= MAX_WORD for word in self.argv):
+            hint = "put them into a script, list it under files, and run that"
+            self.errors.append(("commands", "are larger than 128 KiB, the most a process can be given", hint))
         if not self.argv and run.image is None and not self.errors:
             self.errors.append(("commands", "has nothing to run: only blanks and comments", None))
 
@@ -123,9 +125,9 @@ def _effective(
         user=run.user,
         working_dir=run.working_dir,
         privileged=run.privileged,
-        shm_mib=None if resources.shm_size is None else resources.shm_size * _MIB,
+        shm_mib=None if resources.shm_size is None else resources.shm_size * MIB,
         cpu_limit=resources.cpu.count.max,
-        memory_limit_mib=None if resources.memory.max is None else resources.memory.max * _MIB,
+        memory_limit_mib=None if resources.memory.max is None else resources.memory.max * MIB,
         ports=tuple(PortMap(container=port.container_port, local=port.local_port) for port in run.ports),
         mounts=tuple(
             InstanceMount(instance_path=mount.instance_path, path=mount.path, optional=mount.optional)
@@ -163,62 +165,6 @@ def _policy(
         stop_duration=_seconds(run.stop_duration, timing.stop_duration),
         idle_duration=_seconds(run.idle_duration, 300.0),
         timing=timing,
-    )
-
-
-def requirements(run: RunFields) -> Requirements:
-    """What every node needs. ``firm`` holds the names of the resources the user wrote, as they are written
-    (``cpu``, ``memory``, ``gpu``, ``disk``, ``shm_size``)."""
-    return _hardware(run).but(
-        spot={"spot": True, "auto": None, "on-demand": False}[run.spot_policy or "on-demand"],
-        fleets=tuple(fleet.name for fleet in run.fleets or ()),
-        reuse_only=run.creation_policy == "reuse",
-        image=run.image,
-    )
-
-
-def fleet_requirements(fleet: FleetConfiguration) -> Requirements:
-    """What every instance of a fleet must be; of spot and on-demand, either unless it is written."""
-    return _hardware(fleet).but(
-        spot={"spot": True, "auto": None, "on-demand": False}[fleet.spot_policy or "auto"],
-    )
-
-
-def _hardware(fields: RunFields | FleetConfiguration) -> Requirements:
-    resources = fields.resources
-    return Requirements(
-        cpu=_span(resources.cpu.count),
-        cpu_arch=resources.cpu.arch,
-        memory_mib=_span(resources.memory, _MIB),
-        disk_mib=None if resources.disk is None else _span(resources.disk.size, _MIB),
-        gpu=None if resources.gpu is None else _gpu(resources.gpu),
-        shm_mib=None if resources.shm_size is None else resources.shm_size * _MIB,
-        max_price=fields.max_price,
-        backends=fields.backends or (),
-        regions=fields.regions or (),
-        instance_types=fields.instance_types or (),
-        firm=_firm(resources),
-    )
-
-
-def _firm(resources: ResourcesSpec) -> tuple[str, ...]:
-    return tuple(name for name in ResourcesSpec.model_fields if name in resources.model_fields_set)
-
-
-def _gpu(gpu: GpuSpec) -> GpuNeed:
-    return GpuNeed(
-        vendor=gpu.vendor,
-        names=gpu.name or (),
-        count=_span(gpu.count),
-        memory_mib=None if gpu.memory is None else _span(gpu.memory, _MIB),
-        total_memory_mib=None if gpu.total_memory is None else _span(gpu.total_memory, _MIB),
-        compute_capability=gpu.compute_capability,
-    )
-
-
-def _span(found: CountRange | MemoryRange, unit: int = 1) -> Span:
-    return Span(
-        min=None if found.min is None else found.min * unit, max=None if found.max is None else found.max * unit
     )
 
 

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 _WHOLE = re.compile(r"[+-]?[0-9][0-9_]{0,19}")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]{0,19}(\.[0-9]{1,20})?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -71,9 +72,18 @@ class Written(BaseModel):
         return cast(object, value)
 
 
+def unprintable(value: str) -> str | None:
+    """What in it neither a process nor a database can be given, in words."""
+    if "\0" in value:
+        return "a NUL character"
+    return None if value.isascii() or not _SURROGATE.search(value) else "half of a character (a lone surrogate)"
+
+
 def text(value: object) -> str:
     """Numbers are taken for the text they are; true, false and null are not text."""
     if isinstance(value, str):
+        if flaw := unprintable(value):
+            raise wrong(f"has {flaw} in it")
         return value
     if isinstance(value, bool):
         word = told(value)

@@ -6,6 +6,7 @@ An offable duration has three states: unset (None: the default holds), off, and 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -46,6 +47,19 @@ def offable_below_zero(value: object) -> int | Off | None:
         return offable(value)
     parsed = _parse(value)
     return OFF if parsed < 0 else parsed
+
+
+def lasting(least: int, most: int | None = None) -> Callable[[int], int]:
+    """A check that a duration is in these bounds."""
+
+    def check(value: int) -> int:
+        if value < least:
+            raise wrong(f"is {in_words(value)}: at least {in_words(least)} is wanted")
+        if most is not None and value > most:
+            raise wrong(f"is {in_words(value)}: at most {in_words(most)} is allowed")
+        return value
+
+    return check
 
 
 def in_words(value: float | None) -> str:

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from perdure.spec.grammar.base import Written, is_mapping, told, wrong
+from perdure.spec.grammar.base import Written, is_mapping, told, unprintable, wrong
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -40,7 +40,8 @@ def env_item(value: object) -> tuple[str, str | Supplied]:
         raise wrong(f"is {kind}, where NAME=value is wanted", "a list of variables has `- NAME=value` in each line")
     name, equals, content = value.partition("=")
     if not _NAME.fullmatch(name):
-        raise wrong(f"does not begin with the name of a variable: {told(name)}", "write NAME=value or NAME")
+        shown = f": {told(name)}" if equals else ""
+        raise wrong(f"does not begin with the name of a variable{shown}", "write NAME=value or NAME")
     return name, _content(content, name) if equals else Supplied(key=name)
 
 
@@ -50,22 +51,24 @@ def env_value(value: object) -> str | Supplied:
         return _content(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value) if abs(value) < 10**40 else told(value)
-    if is_mapping(value) and set(value) == {"key"}:
-        return Supplied(key=str(value["key"]))
+    if isinstance(value, Supplied):
+        return value
+    if is_mapping(value) and set(value) == {"key"} and isinstance(value["key"], str):
+        return Supplied(key=value["key"])
     if isinstance(value, bool):
         raise wrong(f"is {told(value)}, where a text is wanted", f'quote it: "{told(value)}"')
     raise wrong(f"is {told(value)}, where a text is wanted", "to supply it at submission, use a list with `- NAME`")
 
 
 def _content(value: str, name: str | None = None) -> str:
-    if "\0" in value:
-        raise wrong(f"{'' if name is None else name + ' '}has a NUL in its value, which no process can be given")
+    if flaw := unprintable(value):
+        raise wrong(f"has {flaw} in the value" + (f" of {name}" if name else ""))
     return value
 
 
 def _map_name(value: object) -> str:
     name = str(value)
-    if not name or "=" in name or "\0" in name:
+    if not name or "=" in name or unprintable(name):
         raise wrong(f"is not the name of a variable: {told(value)}")
     return name
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from perdure.spec.grammar.base import SWITCHES, Number, Text, Whole, Written, wrong
 from perdure.spec.grammar.cron import CronList
-from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration
+from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
 from perdure.spec.grammar.names import (
     BackendName,
     InstanceByHost,
@@ -67,7 +67,7 @@ class UtilizationPolicy(Written):
     min_gpu_utilization: Annotated[Whole, Field(ge=0, le=100)]
     """Percent."""
 
-    time_window: Annotated[Duration, Field(ge=300, le=3600)]
+    time_window: Annotated[Duration, AfterValidator(lasting(300, 3600))]
 
 
 class ScheduleSpec(Written):

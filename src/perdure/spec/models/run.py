@@ -14,6 +14,7 @@ from perdure.spec.grammar.names import GroupName, Python, Shell, User, WorkingDi
 from perdure.spec.grammar.ports import Port
 from perdure.spec.models.profile import ProfileFields
 
+MAX_NODES = 10_000
 Commands = tuple[Text, ...]
 
 
@@ -67,7 +68,7 @@ class NodeGroup(Written):
     """Nodes of a task that are alike."""
 
     name: GroupName | None = None
-    nodes: Annotated[Whole, Field(ge=1)] = 1
+    nodes: Annotated[Whole, Field(ge=1, le=MAX_NODES)] = 1
     resources: ResourcesSpec = ResourcesSpec()
     commands: Commands = ()
     ports: tuple[Port, ...] = ()
@@ -80,7 +81,7 @@ class Task(RunFields):
     commands: Commands = ()
     entrypoint: Text | None = None
     ports: tuple[Port, ...] = ()
-    nodes: Annotated[Whole, Field(ge=1)] = 1
+    nodes: Annotated[Whole, Field(ge=1, le=MAX_NODES)] = 1
     groups: Annotated[tuple[NodeGroup, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from perdure.spec.grammar.base import Number, Switch, Text, Whole, Written, discriminator, told, wrong
-from perdure.spec.grammar.durations import Duration
+from perdure.spec.grammar.durations import Duration, lasting
 
 _PREFIX = re.compile(r"/[^\s\\{}]*")
 _HEADER = re.compile(r"[a-zA-Z0-9-_]{1,500}")
@@ -47,8 +47,8 @@ class Probe(Written):
     method: Literal["get", "post", "put", "delete", "patch", "head"] | None = None
     headers: Annotated[tuple[ProbeHeader, ...], Field(max_length=16)] = ()
     body: Annotated[Text, Field(min_length=1, max_length=2048)] | None = None
-    timeout: Annotated[Duration, Field(ge=1, le=300)] | None = None
-    interval: Annotated[Duration, Field(ge=1)] | None = None
+    timeout: Annotated[Duration, AfterValidator(lasting(1, 300))] | None = None
+    interval: Annotated[Duration, AfterValidator(lasting(1))] | None = None
     """From the end of one to the start of the next."""
 
     ready_after: Annotated[Whole, Field(ge=1)] | None = None
