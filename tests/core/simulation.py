@@ -1,6 +1,6 @@
 """A small world around the core of a run: it carries out commands in any order, at any time, and checks as it goes.
 
-Everything outside the run is here in its simplest true form: a queue of claims, jobs that run and end, and a mailbox
+Everything outside the run is here in its simplest true form: a queue of claims, jobs that run and end, a mailbox
 that delays, reorders and repeats. ``play`` draws one interleaving from a seed.
 """
 
