@@ -126,7 +126,7 @@ class Host:
                 continue
             try:
                 text = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
-                text += b"".join(os.fsencode(os.readlink(fd)) for fd in (path / "fd").iterdir())
+                text += b"".join(bytes(fd.readlink()) for fd in (path / "fd").iterdir())
                 state = (path / "stat").read_bytes().rpartition(b")")[2].split()[0]
             except OSError:
                 continue

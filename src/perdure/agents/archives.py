@@ -1,8 +1,8 @@
 """Unpacks code: every name, byte, exec bit and symlink as packed, and nothing outside of the destination.
 
-Folders are opened one component at a time and never through a symlink, so that neither ``..``, nor an absolute name,
-nor a link of the archive or of an earlier job leads out. A symlink's own text is kept, whatever it says. Set-id bits,
-owners and device files are not taken over.
+Folders are opened one component at a time and never through a symlink, so that neither ``..``, nor an absolute
+name, nor a link of the archive or of an earlier job leads out. A symlink's own text is kept, whatever it says.
+Set-id bits, owners and device files are not taken over.
 """
 
 from __future__ import annotations

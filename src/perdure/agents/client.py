@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ UPLOAD = 60.0
 """Longest silence during an upload, in seconds."""
 
 _CHUNK = 1 << 20
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Sockets of this machine need none, and httpx would load every certificate authority for each."""
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -86,8 +90,9 @@ class Agents:
         if key not in self._pools:
             self._pools[key] = httpx.AsyncClient(
                 base_url="http://agent",
+                trust_env=False,
                 transport=httpx.AsyncHTTPTransport(
-                    uds=socket, limits=httpx.Limits(max_connections=None, keepalive_expiry=60)
+                    uds=socket, verify=_NO_TLS, limits=httpx.Limits(max_connections=None, keepalive_expiry=60)
                 ),
                 headers={
                     "Authorization": f"Bearer {endpoint.token}",
@@ -98,7 +103,7 @@ class Agents:
 
 
 class _Client:
-    """Errors of every call: AgentUnreachable, no answer or a broken agent; AgentRefused, a clear no (``status``)."""
+    """Every call raises AgentUnreachable (no answer, or a broken agent) or AgentRefused (a clear no)."""
 
     def __init__(self, http: httpx.AsyncClient):
         self._http = http

@@ -41,7 +41,7 @@ class Process(BaseModel):
         try:
             fd = os.pidfd_open(self.pid)
         except (AttributeError, OSError):
-            while self.alive:
+            while self.alive:  # noqa: ASYNC110  nothing tells us of it here
                 await asyncio.sleep(0.05)
             return
         try:

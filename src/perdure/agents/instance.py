@@ -1,4 +1,4 @@
-"""What a shim and its runners know of the instance they serve: ``instance.json``, written before the shim starts."""
+"""What a shim and its runners know of their instance: ``instance.json``, written before the shim starts."""
 
 from __future__ import annotations
 
@@ -29,5 +29,6 @@ class Instance(BaseModel):
 
     def hidden(self, folder: Path) -> list[Path]:
         """What no job may see: ``home`` (by default the parent of the shim's folder) and the shim's folder."""
-        home = self.home or folder.parent
+        folder = folder.resolve()  # it may be reached through a link, for a path that sockets can have
+        home = self.home.resolve() if self.home else folder.parent
         return [home] if folder.is_relative_to(home) else [home, folder]

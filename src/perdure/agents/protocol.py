@@ -18,7 +18,7 @@ Runner (one a task; its socket's path is ``TaskInfo.runner_socket``)::
 
     GET  /api/healthcheck              -> Health
     POST /api/submit       SubmitBody  -> ""         repeatable, also after it has been run (ours)
-    POST /api/upload_archive/{sha256}  raw bytes -> ""   checked against the hash; repeatable (ours: raw, not multipart)
+    POST /api/upload_archive/{sha256}  raw bytes -> ""   checked against the hash; repeatable (ours: raw bytes)
     POST /api/run                      -> RunAnswer  repeatable: never runs twice (ours)
     GET  /api/state?wait=S&seen=STATE  -> JobState   long-polls for a change (ours)
     GET  /api/logs?offset=N&wait=S     -> raw bytes of the log, at most 1 MiB, as produced (ours);
@@ -186,7 +186,7 @@ class RunnerState(StrEnum):
 
 
 class JobState(Body):
-    """``reason`` is a JobReason value, set when ended. ``exit_status``: 0 to 255, 128 + signal, as a shell says it."""
+    """``reason`` is a JobReason value, set when ended. ``exit_status``: 0 to 255, 128 + signal, as a shell says."""
 
     state: RunnerState
     reason: str = ""
@@ -200,6 +200,8 @@ class JobState(Body):
 
 
 class StopBody(Body):
+    """``signal`` empty: the job's own ``stop_signal``."""
+
     grace: float = 10.0
-    signal: str = "SIGTERM"
+    signal: str = ""
     reason: str = "terminated_by_user"

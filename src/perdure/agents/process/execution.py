@@ -6,8 +6,8 @@ bubblewrap works (``sandbox``), also a pid namespace, and Perdure's state hidden
 ``nobody`` unless they name a user, and a user must be able to reach ``work_dir``. Limits of memory and CPU need an
 image: a process has the whole host.
 
-A path outside of the job's folder, such as ``/workspace``, is the job's own too, by bubblewrap; without it such a path
-is refused. Nothing is ever written to the host's.
+A path outside of the job's folder, such as ``/workspace``, is the job's own too, by bubblewrap; without it such a
+path is refused. Nothing is ever written to the host's.
 """
 
 from __future__ import annotations

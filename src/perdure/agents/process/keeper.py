@@ -7,9 +7,9 @@ It holds the lock it inherits for as long as it lives. It writes, in the task's 
 ``log``          what the job wrote, byte for byte
 ``exit.json``    how the job ended, when every process of it is gone and all output is in the log
 
-Output comes through a pipe and not straight into the file: a job that writes to ``/dev/stderr`` by that name opens it
-anew, and would truncate the file. As subreaper the keeper inherits double forks; in a pid namespace (bubblewrap) the
-kernel ends everything with the first process. Background processes end with the main one, as in a container.
+Output comes through a pipe and not straight into the file: a job that writes to ``/dev/stderr`` by that name opens
+it anew, and would truncate the file. As subreaper the keeper inherits double forks; in a pid namespace (bubblewrap)
+the kernel ends everything with the first process. Background processes end with the main one, as in a container.
 
 ``keeper.py launch SPEC_FD STATUS_FD`` is the last step before the user's command, inside the sandbox.
 """

@@ -99,8 +99,8 @@ def build(
     if where.binds and bwrap is None:
         raise ExecutionError(
             JobReason.EXECUTOR_ERROR,
-            f"{where.binds[0][1]} is outside of the job's folder, and this host has no working bubblewrap to give the "
-            "job its own. Use a relative path, install bubblewrap, or name an image.",
+            f"{where.binds[0][1]} is outside of the job's folder, and this host has no working bubblewrap to give "
+            "the job its own. Use a relative path, install bubblewrap, or name an image.",
         )
     if not job.commands:
         raise ExecutionError(
@@ -188,10 +188,7 @@ def _unpack(job: SubmitBody, files: ProcessFiles, where: Places, owner: tuple[in
 
 
 def _resolve(path: str, base: PurePosixPath, home: PurePosixPath) -> PurePosixPath:
-    if path == "~" or path.startswith("~/"):
-        seen = home / path[2:]
-    else:
-        seen = base / path
+    seen = home / path[2:] if path == "~" or path.startswith("~/") else base / path
     seen = PurePosixPath(os.path.normpath(seen))
     inside = path.startswith("/") or seen.is_relative_to(home) or (base != home and seen.is_relative_to(base))
     if not inside or seen == PurePosixPath("/"):

@@ -1,11 +1,13 @@
 """Bubblewrap: where it works, a job lives in a pid namespace of its own and does not see Perdure's state.
 
 ``probe`` tries it once and remembers. Containers without the needed rights, and macOS, are where it does not work.
+``PERDURE_SANDBOX=none`` in the environment of the shim does without.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +25,8 @@ _MOST_SIBLINGS = 500
 @functools.cache
 def probe() -> str | None:
     """The path of a bubblewrap that works here, or None. Prefers the host's own."""
+    if os.environ.get("PERDURE_SANDBOX") == "none":
+        return None
     candidates = [shutil.which("bwrap")]
     if sys.platform == "linux":
         try:
@@ -56,8 +60,10 @@ def arguments(
     """
     words = [bwrap, *_BASE]
     made: set[Path] = set()
-    for _, target in binds:
-        words += _room_for(target, made)
+    targets = [target for _, target in binds]
+    for target in targets:
+        if not any(target != other and target.is_relative_to(other) for other in targets):
+            words += _room_for(target, made)
     for path in hidden:
         if path.is_dir():
             words += ["--tmpfs", str(path)]
@@ -72,7 +78,7 @@ def arguments(
 
 
 def _room_for(target: Path, made: set[Path]) -> list[str]:
-    """Arguments that make ``target`` a possible mount point: its first missing ancestor needs a parent of our own."""
+    """Arguments that make ``target`` a possible mount point: a missing one needs a parent of our own."""
     if target.is_dir():
         return []
     parent = target.parent

@@ -1,7 +1,7 @@
-"""One job's life: submitted, run once, stopped or ended, and its result kept. Every step is on disk before it is taken.
+"""One job's life: submitted, run once, stopped or ended, its result kept. Each step is on disk before it is taken.
 
-The end is decided once: the first of *a stop was asked for* and *the process was seen to have ended* wins, so that an
-end we caused is never a success.
+The end is decided once: the first of *a stop was asked for* and *the process was seen to have ended* wins, so that
+an end we caused is never a success.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,7 +43,7 @@ class Job:
         if self.record.phase in (Phase.STARTING, Phase.RUNNING):
             if self.record.stop is not None:
                 self._stop_wanted.set()
-            self._life = asyncio.create_task(self._live())
+            self._begin()
 
     def state(self) -> JobState:
         """As it is now."""
@@ -66,6 +68,7 @@ class Job:
 
     async def submit(self, job: SubmitBody) -> None:
         """Take the job. Again, and after it was run, is success."""
+        _check_signal(job.stop_signal)
         if self.record.phase in (Phase.WAIT_SUBMIT, Phase.WAIT_RUN):
             await self._save(job=job, phase=Phase.WAIT_RUN)
 
@@ -81,7 +84,7 @@ class Job:
             if missing:
                 raise HTTPException(409, f"Archives have not been uploaded: {', '.join(missing)}.")
             await self._save(phase=Phase.STARTING, started=identity.uptime(), boot=identity.boot_id())
-            self._life = asyncio.create_task(self._live())
+            self._begin()
         if self.record.phase is Phase.STARTING:
             await self._answered.wait()
         return self.record.answer or RunAnswer()
@@ -89,6 +92,7 @@ class Job:
     async def stop(self, wish: StopBody) -> JobState:
         """Ask it to end: SIGTERM, then SIGKILL after the grace. A later call can only shorten the grace."""
         record = self.record
+        _check_signal(wish.signal)
         if record.phase in (Phase.WAIT_SUBMIT, Phase.WAIT_RUN):
             await self._save(
                 stop=wish, phase=Phase.ENDED, result=Result(reason=wish.reason, message="It never ran.")
@@ -112,6 +116,10 @@ class Job:
         """Where an uploaded archive lies."""
         return self._folder / "archives" / sha256
 
+    def _begin(self) -> None:
+        self._life = asyncio.create_task(self._live())
+        self._life.add_done_callback(_crash_with)
+
     async def _live(self) -> None:
         """From start to end. Only a fault of the host's own, or of ours, gets through as executor_error."""
         try:
@@ -127,7 +135,9 @@ class Job:
     async def _start_and_wait(self) -> Result:
         job = self.record.job
         assert job is not None
-        answer = await self._execution.start(job)
+        answer = await self._start(job)
+        if answer is None:
+            return Result(reason="")
         if self.record.phase is Phase.STARTING:
             await self._save(phase=Phase.RUNNING, answer=answer)
         self._answered.set()
@@ -144,22 +154,34 @@ class Job:
             for task in (ended, *guards):
                 task.cancel()
 
+    async def _start(self, job: SubmitBody) -> RunAnswer | None:
+        """None: a stop came first, and nothing of it is left."""
+        starting = asyncio.create_task(self._execution.start(job))
+        stopping = asyncio.create_task(self._stop_wanted.wait())
+        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if starting.done() or self.record.phase is Phase.RUNNING:
+            return await starting
+        starting.cancel()
+        await asyncio.wait([starting])
+        await self._execution.kill()
+        return None
+
     async def _timed(self, job: SubmitBody) -> None:
         """Ask for a stop when ``max_duration`` is over, measured from the first start."""
         if job.max_duration is None:
             return
         assert self.record.started is not None
         await asyncio.sleep(max(0.0, self.record.started + job.max_duration - identity.uptime()))
-        await self.stop(
-            StopBody(grace=job.stop_grace, signal=job.stop_signal, reason=JobReason.MAX_DURATION_EXCEEDED)
-        )
+        await self.stop(StopBody(grace=job.stop_grace, reason=JobReason.MAX_DURATION_EXCEEDED))
 
     async def _stopped(self) -> None:
         """Carry out a stop once it is asked for."""
         await self._stop_wanted.wait()
         wish = self.record.stop
         assert wish is not None
-        await self._execution.signal(wish.signal)
+        assert self.record.job is not None
+        await self._execution.signal(wish.signal or self.record.job.stop_signal)
         while True:
             self._stop_wanted.clear()
             assert self.record.stop_at is not None
@@ -195,9 +217,19 @@ def _result(end: Exit) -> Result:
     return Result(reason=JobReason.CONTAINER_EXITED_WITH_ERROR, message=words, exit_status=end.exit_status)
 
 
-def _in_words(status: int) -> str:
-    import signal
+def _check_signal(name: str) -> None:
+    if name and name not in signal.Signals.__members__:
+        raise HTTPException(400, f"{name} is not the name of a signal, such as SIGTERM.")
 
+
+def _crash_with(life: asyncio.Task[None]) -> None:
+    """A fault nobody foresaw ends the runner and not the job: the next runner takes over where it stood."""
+    if not life.cancelled() and (error := life.exception()) is not None:
+        _LOG.critical("The runner ends itself", exc_info=error)
+        os._exit(1)
+
+
+def _in_words(status: int) -> str:
     if status > 128:
         with contextlib.suppress(ValueError):
             return f"exit status {status}: killed by {signal.Signals(status - 128).name}"

@@ -1,6 +1,7 @@
 """The runner's process: alone in its task's folder, in a session of its own, serving until it is killed.
 
-``config.json`` there is the shim's TaskConfig. ``runner.json`` says which process serves; a second one leaves at once.
+``config.json`` there is the shim's TaskConfig. ``runner.json`` says which process serves; a second one leaves at
+once, and so does one whose folder was removed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from perdure.agents.runner.app import RunnerApi
 from perdure.agents.runner.job import Job
 from perdure.agents.runner.logs import Log
 from perdure.agents.runner.record import Phase
+
+_LOG = logging.getLogger("perdure.runner")
+_LOOK_EVERY = 15.0
 
 
 def main() -> None:
@@ -55,10 +59,24 @@ async def _serve(folder: Path, ready: Callable[[], None]) -> None:
     log = Log(folder / "log", lambda: job.record.phase is Phase.ENDED)
     job.on_change = log.wake
     job.adopt()
+    staying = asyncio.create_task(_leave_with(folder))
     listener = http.listen(folder / "runner.sock")
     server = http.Server(RunnerApi(instance, job, log).app())
     asyncio.get_running_loop().call_soon(ready)
     await server.serve([listener])
+    staying.cancel()
+
+
+async def _leave_with(folder: Path) -> None:
+    """End the process once its folder is gone: nobody could reach it any more."""
+    while _is_there(folder):  # noqa: ASYNC110  nothing tells us of it
+        await asyncio.sleep(_LOOK_EVERY)
+    _LOG.warning("the task was removed")
+    os._exit(0)
+
+
+def _is_there(folder: Path) -> bool:
+    return folder.exists()
 
 
 def _execution(task: TaskConfig, folder: Path, instance: Instance) -> Execution:

@@ -10,34 +10,23 @@ import asyncio
 import contextlib
 import logging
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
 
-from perdure.agents import disk, http, identity
+from perdure.agents import disk, identity
 from perdure.agents.execution import ExecutionError
 from perdure.agents.executors import executor, preparation
-from perdure.agents.identity import Process
 from perdure.agents.instance import Instance
-from perdure.agents.protocol import (
-    JobState,
-    PullProgress,
-    RunnerState,
-    StopBody,
-    TaskConfig,
-    TaskInfo,
-    TaskStatus,
-    Terminate,
-)
+from perdure.agents.protocol import PullProgress, TaskConfig, TaskInfo, TaskStatus, Terminate
 from perdure.agents.runner.record import JobRecord, Phase
 from perdure.agents.shim.record import TaskRecord
+from perdure.agents.shim.runner import Runner
 from perdure.agents.shim.zygote import Zygote
 from perdure.model.statuses import JobReason
 
 _LOG = logging.getLogger("perdure.shim")
-_KILL_PATIENCE = 25.0
-"""Seconds a runner gets for the end of a job, beyond the grace."""
 
 
 class Task:
@@ -55,7 +44,7 @@ class Task:
         self.record = record
         self._instance = instance
         self._shim_folder = shim_folder
-        self._zygote = zygote
+        self._runner = Runner(folder, instance, zygote)
         self._progress: PullProgress | None = None
         self._changed = asyncio.Condition()
         self._life: asyncio.Task[None] | None = None
@@ -63,9 +52,10 @@ class Task:
         self._removing: asyncio.Task[None] | None = None
 
     def info(self) -> TaskInfo:
-        """As it is now."""
+        """As it is now. A terminated task that had a job keeps its runner, with the end of the log."""
         record = self.record
-        socket = self.folder / "runner.sock"
+        over = record.status is TaskStatus.TERMINATED
+        has_runner = record.status is TaskStatus.RUNNING or (over and self._job() is not None)
         return TaskInfo(
             id=self.config.id,
             status=record.status,
@@ -74,7 +64,7 @@ class Task:
             ports=record.ports,
             image_pull_progress=self._progress,
             executor=executor(self.config),
-            runner_socket=str(socket) if record.status in (TaskStatus.RUNNING, TaskStatus.TERMINATED) else "",
+            runner_socket=str(self._runner.socket) if has_runner else "",
         )
 
     async def changed(self, seen: str, wait: float) -> TaskInfo:
@@ -84,24 +74,28 @@ class Task:
                 await self._changed.wait_for(lambda: self.record.status.value != seen)
         return self.info()
 
-    def live(self, first: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Go on from where the record says; ``first`` is waited for before anything is acquired."""
-        if self.record.terminating is not None and self.record.status is not TaskStatus.TERMINATED:
-            self._ending = asyncio.create_task(self._end(self.record.terminating))
-        elif self.record.boot != identity.boot_id():
+    def live(self, older: Sequence[Task]) -> None:
+        """Go on from where the record says. ``older`` tasks are ended before anything is acquired."""
+        over = self.record.status is TaskStatus.TERMINATED
+        if self.record.boot != identity.boot_id():
             self._life = asyncio.create_task(self._after_reboot())
-        elif self.record.status is not TaskStatus.TERMINATED:
-            self._life = asyncio.create_task(self._live(first))
+        elif over:
+            self._life = asyncio.create_task(self._serve_result())
+        elif self.record.terminating is not None:
+            self._ending = asyncio.create_task(self._end(self.record.terminating))
+        else:
+            self._life = asyncio.create_task(self._live(older))
 
     async def terminate(self, wish: Terminate) -> TaskInfo:
-        """End it, from whatever state; returns when it has ended."""
+        """End it, from whatever state; returns when it has ended. A second wish can only shorten the grace."""
         if self.record.status is not TaskStatus.TERMINATED:
             if self._ending is None:
                 await self._save(terminating=wish)
                 self._ending = asyncio.create_task(self._end(wish))
             elif self.record.terminating is not None and wish.timeout < self.record.terminating.timeout:
+                await self._save(terminating=wish)
                 with contextlib.suppress(OSError, ValueError, TimeoutError):
-                    await self._stop_job(wish)
+                    await self._runner.stop(wish.timeout, wish.termination_reason)
             await asyncio.shield(self._ending)
         return self.info()
 
@@ -120,18 +114,20 @@ class Task:
         except (ExecutionError, OSError) as error:
             raise HTTPException(500, f"The task could not be removed: {error}") from error
 
-    async def _live(self, first: Callable[[], Awaitable[None]] | None) -> None:
+    async def _live(self, older: Sequence[Task]) -> None:
         try:
-            if first is not None:
-                await first()
+            await asyncio.gather(*(task.terminate(_replaced_by(self.config.submission)) for task in older))
             if self.record.status is not TaskStatus.RUNNING:
                 await self._prepare()
-            await self._supervise()
+            await self._runner.ensure()
+            await self._save(status=TaskStatus.RUNNING)
         except ExecutionError as error:
             await self._ended(error.reason, error.message)
         except OSError as error:
-            _LOG.exception("task %s", self.config.id)
+            _LOG.exception("task %s could not be prepared", self.config.id)
             await self._ended(JobReason.EXECUTOR_ERROR, f"The host could not prepare the task: {error}")
+        else:
+            await self._runner.keep()
 
     async def _prepare(self) -> None:
         await self._save(status=TaskStatus.PREPARING)
@@ -141,99 +137,62 @@ class Task:
         ports = await half.prepare(self.config, self.folder, self._pulled)
         await self._save(status=TaskStatus.CREATING, ports=ports)
 
-    async def _supervise(self) -> None:
-        """Have a runner, and start another whenever it dies."""
-        pause = 0.05
-        while True:
-            process = self._runner()
-            if process is None or not process.alive:
-                await self._zygote.start_runner(self.folder)
-                process = self._runner()
-            if self.record.status is not TaskStatus.RUNNING:
-                await self._save(status=TaskStatus.RUNNING)
-            begun = identity.uptime()
-            if process is not None:
-                await process.gone()
-            _LOG.warning("task %s: its runner died, starting another", self.config.id)
-            pause = 0.05 if identity.uptime() - begun > 10 else min(pause * 2, 5.0)
-            await asyncio.sleep(pause)
-
     async def _end(self, wish: Terminate) -> None:
-        await self._leave(self._life)
+        await _leave(self._life)
         try:
-            await self._stop_job(wish)
+            if self._job_may_run():
+                await self._runner.stop(wish.timeout, wish.termination_reason)
+                await self._runner.until_ended()
         except (OSError, ValueError, TimeoutError) as error:
             _LOG.warning("task %s: its runner does not end it (%r): killed", self.config.id, error)
             try:
                 await self._kill()
             except (OSError, ExecutionError):
-                _LOG.exception("task %s: something of it is left", self.config.id)
+                _LOG.exception("task %s: something of it is left, for its removal", self.config.id)
         await self._ended(wish.termination_reason, wish.termination_message)
+        self._life = asyncio.create_task(self._serve_result())
 
-    async def _stop_job(self, wish: Terminate) -> None:
-        """Through its runner, if there is a job that is not over."""
-        job = disk.read(JobRecord.path(self.folder), JobRecord)
-        process = self._runner()
-        running = job is not None and job.phase in (Phase.STARTING, Phase.RUNNING)
-        if process is None or not process.alive:
-            if not running:
-                return
-            await self._zygote.start_runner(self.folder)
-        reason = wish.termination_reason or JobReason.TERMINATED_BY_SERVER
-        stop = StopBody(grace=wish.timeout, reason=reason)
-        answer = await self._call("POST", "/api/stop", stop.model_dump_json().encode(), 5)
-        deadline = identity.uptime() + wish.timeout + _KILL_PATIENCE
-        while (state := JobState.model_validate_json(answer)).state is not RunnerState.ENDED:
-            if identity.uptime() > deadline:
-                raise TimeoutError
-            answer = await self._call("GET", f"/api/state?wait=10&seen={state.state.value}", b"", 20)
+    async def _serve_result(self) -> None:
+        """Keep a runner for who has not read the end of the log yet."""
+        if self._job() is not None:
+            await self._runner.keep()
 
     async def _kill(self) -> None:
-        """The runner, and then everything of the job."""
-        process = self._runner()
-        if process is not None and process.alive:
-            process.kill()
-            await process.gone()
+        """The runner first, which might start something; then everything of the job."""
+        await self._runner.kill()
         await preparation(self.config, self._instance, self._shim_folder).remove(self.config, self.folder)
 
     async def _remove(self) -> None:
-        await self._leave(self._life)
-        await self._kill()
-        trash = self._shim_folder / "trash" / str(self.config.id)
-        trash.parent.mkdir(mode=0o700, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
+        await _leave(self._life)
+        if self.folder.exists():
+            await self._kill()
+            trash = self._shim_folder / "trash" / str(self.config.id)
+            trash.parent.mkdir(mode=0o700, exist_ok=True)
             self.folder.rename(trash)
-        await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, trash)
 
     async def _after_reboot(self) -> None:
         """Nothing of it runs any more; a result that was on disk is still delivered."""
-        job = disk.read(JobRecord.path(self.folder), JobRecord)
+        job = self._job()
         known = job is not None and (job.phase is Phase.ENDED or (self.folder / "exit.json").exists())
         if not known and self.record.status is not TaskStatus.TERMINATED:
-            await self._ended(JobReason.EXECUTOR_ERROR, "The host restarted, and the job with it.")
+            await self._ended(JobReason.EXECUTOR_ERROR, "The host restarted, and the job was lost with it.")
         await self._save(boot=identity.boot_id())
-        if self.record.status is not TaskStatus.TERMINATED:
-            await self._live(None)
-        elif job is not None:
-            await self._zygote.start_runner(self.folder)
+        self.live([])
 
     async def _ended(self, reason: str, message: str) -> None:
         await self._save(status=TaskStatus.TERMINATED, termination_reason=reason, termination_message=message)
 
-    async def _call(self, method: str, target: str, content: bytes, deadline: float) -> bytes:
-        return await http.call(self.folder / "runner.sock", self._instance, method, target, content, deadline)
+    def _job(self) -> JobRecord | None:
+        return disk.read(JobRecord.path(self.folder), JobRecord)
 
-    def _runner(self) -> Process | None:
-        return disk.read(self.folder / "runner.json", Process)
+    def _job_may_run(self) -> bool:
+        """Whether there is a job that is not over, or a runner that may still be given one."""
+        job = self._job()
+        return self._runner.alive if job is None else job.phase is not Phase.ENDED
 
     def _pulled(self, progress: PullProgress) -> None:
         self._progress = progress
-
-    async def _leave(self, task: asyncio.Task[None] | None) -> None:
-        """Cancel a task of ours and wait until it is over."""
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
 
     async def _save(self, **changes: object) -> None:
         record = self.record.model_copy(update=changes)
@@ -241,3 +200,18 @@ class Task:
         self.record = record
         async with self._changed:
             self._changed.notify_all()
+
+
+def _replaced_by(submission: int) -> Terminate:
+    return Terminate(
+        termination_reason=JobReason.TERMINATED_BY_SERVER,
+        termination_message=f"Submission {submission} took its place.",
+        timeout=0,
+    )
+
+
+async def _leave(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task of ours and wait until it is over."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import shutil
 import time
@@ -13,11 +12,10 @@ from starlette.exceptions import HTTPException
 
 from perdure.agents import disk, identity
 from perdure.agents.instance import Instance
-from perdure.agents.protocol import TaskConfig, Terminate
+from perdure.agents.protocol import TaskConfig
 from perdure.agents.shim.record import Fences, TaskRecord, load_task
 from perdure.agents.shim.task import Task
 from perdure.agents.shim.zygote import Zygote
-from perdure.model.statuses import JobReason
 
 _LOG = logging.getLogger("perdure.shim")
 
@@ -35,14 +33,16 @@ class Tasks:
         shutil.rmtree(self._folder / "trash", ignore_errors=True)
         (self._folder / "tasks").mkdir(mode=0o700, exist_ok=True)
         for folder in sorted((self._folder / "tasks").iterdir()):
-            found = load_task(folder)
+            found = None if folder.name.startswith(".") else load_task(folder)
             if found is None:
                 _LOG.warning("%s is no task: removed", folder)
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             task = self._task(folder, *found)
             self._tasks[task.config.id] = task
-            task.live()
+            self._fence(task.config)
+        for task in self._tasks.values():
+            task.live(self._older(task.config))
 
     def all(self) -> list[Task]:
         """Every task, in no order."""
@@ -72,13 +72,10 @@ class Tasks:
             raise HTTPException(
                 409, f"Submission {config.submission} of {config.name} was replaced or removed here."
             )
-        older = [task for task in self._tasks.values() if Fences.key(task.config) == Fences.key(config)]
-        fences = self._fences.with_task(config, time.time())
         task = self._create(config)
-        disk.write(self._folder / "fences.json", fences)
-        self._fences = fences
+        self._fence(config)
         self._tasks[config.id] = task
-        task.live(lambda: _end_all(older, config.submission))
+        task.live(self._older(config))
         return task
 
     async def remove(self, task_id: UUID) -> None:
@@ -87,6 +84,20 @@ class Tasks:
         if task is not None:
             await task.remove()
             self._tasks.pop(task_id, None)
+
+    def _fence(self, config: TaskConfig) -> None:
+        if self._fences.passes(config):
+            fences = self._fences.with_task(config, time.time())
+            disk.write(self._folder / "fences.json", fences)
+            self._fences = fences
+
+    def _older(self, config: TaskConfig) -> list[Task]:
+        """The tasks that this one takes the place of."""
+        return [
+            task
+            for task in self._tasks.values()
+            if Fences.key(task.config) == Fences.key(config) and task.config.submission < config.submission
+        ]
 
     def _create(self, config: TaskConfig) -> Task:
         """On disk in one step: a folder that has everything, or none."""
@@ -102,12 +113,3 @@ class Tasks:
 
     def _task(self, folder: Path, config: TaskConfig, record: TaskRecord) -> Task:
         return Task(folder, config, record, self._instance, self._folder, self._zygote)
-
-
-async def _end_all(tasks: list[Task], submission: int) -> None:
-    wish = Terminate(
-        termination_reason=JobReason.TERMINATED_BY_SERVER,
-        termination_message=f"Submission {submission} took its place.",
-        timeout=0,
-    )
-    await asyncio.gather(*(task.terminate(wish) for task in tasks))

@@ -3,8 +3,8 @@
 The shim keeps one, talks to it over a socket, and starts another if it dies; without the shim it ends. A runner is
 forked twice, so that it belongs to nobody, in a session of its own: it outlives both.
 
-One request is a line ``FOLDER`` with the write end of a pipe. The runner writes a byte there once it takes calls; the
-pipe's end without one means that it could not.
+One request is a line ``FOLDER`` with the write end of a pipe. The runner writes a byte there once it takes calls;
+the pipe's end without one means that it could not.
 """
 
 from __future__ import annotations
@@ -126,8 +126,13 @@ def _become_runner(folder: Path, ready: int) -> None:
         os.dup2(log, fd)
     os.close(log)
     code = 1
+
+    def tell() -> None:
+        os.write(ready, b"1")
+        os.close(ready)
+
     try:
-        serve(folder, lambda: (os.write(ready, b"1"), os.close(ready)))
+        serve(folder, tell)
         code = 0
     except BaseException:  # noqa: BLE001  the process ends here, whatever it was
         traceback.print_exc()
