@@ -1,0 +1,92 @@
+"""A container registry of our own: a real docker-registry with one user, on a port of 127.0.0.1."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.support.engine import require
+
+PACKAGES = "docker-registry apache2-utils"
+START = 20.0
+"""Seconds."""
+
+CONFIG = """
+version: 0.1
+log: {{level: warn}}
+storage:
+  filesystem: {{rootdirectory: {folder}/data}}
+http: {{addr: "{host}"}}
+auth:
+  htpasswd: {{realm: test, path: {folder}/htpasswd}}
+"""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """``host`` is how image names begin."""
+
+    host: str
+    username: str = "ada"
+    password: str = "lovelace"
+
+    @property
+    def auth(self) -> str:
+        """The engine's header for it."""
+        login = {"username": self.username, "password": self.password, "serveraddress": self.host}
+        return base64.urlsafe_b64encode(json.dumps(login).encode()).decode()
+
+
+@contextmanager
+def registry() -> Iterator[Registry]:
+    """A registry that wants a login."""
+    require(["docker-registry", "htpasswd"], PACKAGES)
+    folder = Path(tempfile.mkdtemp(prefix="pr", dir="/tmp"))
+    one = Registry(f"127.0.0.1:{free_port()}")
+    users = subprocess.run(
+        ["htpasswd", "-Bbn", one.username, one.password], capture_output=True, text=True, check=True
+    )
+    (folder / "htpasswd").write_text(users.stdout)
+    (folder / "config.yml").write_text(CONFIG.format(folder=folder, host=one.host))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            ["docker-registry", "serve", f"{folder}/config.yml"], stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        _wait(one, process, folder / "log")
+        yield one
+    finally:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(folder)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait(one: Registry, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START
+    while True:
+        try:
+            if httpx.get(f"http://{one.host}/v2/", trust_env=False).status_code == httpx.codes.UNAUTHORIZED:
+                return
+        except httpx.TransportError:
+            pass
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"docker-registry did not start:\n{log.read_text()[-2000:]}")
+        time.sleep(0.05)
