@@ -177,6 +177,10 @@ def _too_large() -> _Unreadable:
     return _Unreadable("is larger than 256 KiB", hint="put data into files and list them under `files:`")
 
 
+def _too_deep(place: Place | None) -> _Unreadable:
+    return _Unreadable("is nested more than 100 levels deep", place)
+
+
 def _place_after(text: str) -> Place:
     return Place(text.count("\n") + 1, len(text) - (text.rfind("\n") + 1) + 1)
 
@@ -192,6 +196,8 @@ def _explain(error: yaml.MarkedYAMLError, text: str) -> NoReturn:
         at = Place(place.line, indentation.index("\t") + 1)
         raise _Unreadable("is indented with a tab", at, "YAML is indented with spaces") from None
     problem = error.problem or error.context or "something unexpected"
+    if "nesting depth" in problem:  # libyaml looks ahead, and has a limit of its own
+        raise _too_deep(place) from None
     hint = None
     if "mapping values are not allowed" in problem:
         hint = "a text with `: ` in it needs quotes"
@@ -249,7 +255,7 @@ class _Composer:
             self._scalar(event, place)
             return
         if len(self._stack) >= MAX_DEPTH:
-            raise _Unreadable("is nested more than 100 levels deep", place)
+            raise _too_deep(place)
         self._refuse_as_key(place)
         is_mapping = isinstance(event, MappingStartEvent)
         node = _Node(place, {} if is_mapping else [], {} if is_mapping else [], open=True)

@@ -94,7 +94,7 @@ class _Values:
         if any(len(word.encode(errors="replace")) >= MAX_WORD for word in self.argv):
             hint = "put them into a script, list it under files, and run that"
             self.errors.append(("commands", "are larger than 128 KiB, the most a process can be given", hint))
-        if not self.argv and run.image is None and not self.errors:
+        if not self.argv and run.image is None and run.groups is None and not resolution.errors:
             self.errors.append(("commands", "has nothing to run: only blanks and comments", None))
 
     def _entrypoint(self, run: Task) -> tuple[str, ...] | None:

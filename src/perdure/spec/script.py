@@ -27,10 +27,11 @@ def argv(
     """The words of the main process; none: the image's own."""
     if entrypoint is not None:
         return (*entrypoint, *commands)
-    if not commands:
+    text = script(commands)
+    if not text:
         return ()
     chosen = shell or ("sh" if has_image else "bash")
-    return (_SHELLS.get(chosen, chosen), "-c", script(commands))
+    return (_SHELLS.get(chosen, chosen), "-c", text)
 
 
 def script(commands: Sequence[str]) -> str:

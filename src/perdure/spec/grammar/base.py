@@ -7,11 +7,13 @@ of the field (``is not a duration: '2H'``); the hint says what to write instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeGuard, cast
+from collections.abc import Mapping, Sized
+from typing import Annotated, Any, TypeGuard, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
+
+Items = TypeVar("Items", bound=Sized)
 
 _WHOLE = re.compile(r"[+-]?[0-9][0-9_]{0,19}")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]{0,19}(\.[0-9]{1,20})?")
@@ -122,6 +124,13 @@ def switch(value: object) -> bool:
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
     raise wrong(f"is {told(value)}, where true or false is wanted")
+
+
+def not_empty(value: Items) -> Items:
+    """Of a list whose items are right."""
+    if not value:
+        raise wrong("is empty: at least one item is wanted")
+    return value
 
 
 TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number"]}

@@ -104,11 +104,19 @@ def _as_map(value: list[tuple[str, str | Supplied]] | dict[str, str | Supplied])
     return variables
 
 
+def _dumped(value: dict[str, str | Supplied]) -> dict[str, str | dict[str, str]]:
+    return {name: item if isinstance(item, str) else {"key": item.key} for name, item in value.items()}
+
+
 class _EnvForms:
     """Both forms to one map, with an error for each wrong item."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(_as_map, handler.generate_schema(_Written))
+        return core_schema.no_info_after_validator_function(
+            _as_map,
+            handler.generate_schema(_Written),
+            serialization=core_schema.plain_serializer_function_ser_schema(_dumped),
+        )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return ENV_SCHEMA

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from perdure.spec.grammar.base import SWITCHES, Number, Text, Whole, Written, wrong
+from perdure.spec.grammar.base import SWITCHES, Number, Text, Whole, Written, not_empty, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
 from perdure.spec.grammar.names import (
@@ -27,7 +27,7 @@ ALL_RETRY_EVENTS: tuple[RetryEventName, ...] = ("no-capacity", "interruption", "
 class RetrySpec(Written):
     """When a run that ended badly is run again."""
 
-    on_events: Annotated[tuple[RetryEventName, ...], Field(min_length=1)] | None = None
+    on_events: Annotated[tuple[RetryEventName, ...], AfterValidator(not_empty)] | None = None
     """Unset: all of them."""
 
     duration: Duration | None = None
@@ -139,4 +139,4 @@ class ProfileFields(PlacementFields):
     stop_criteria: Literal["all-done", "master-done"] | None = None
     schedule: ScheduleSpec | None = None
     fleets: tuple[Ref, ...] | None = None
-    instances: Annotated[tuple[InstanceChoice, ...], Field(min_length=1)] | None = None
+    instances: Annotated[tuple[InstanceChoice, ...], AfterValidator(not_empty)] | None = None

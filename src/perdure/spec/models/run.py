@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from perdure.spec.grammar.base import Switch, Text, Whole, Written, wrong
+from perdure.spec.grammar.base import Switch, Text, Whole, Written, not_empty, wrong
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.mounts import FileItem, Mount, Repo
@@ -82,7 +82,7 @@ class Task(RunFields):
     entrypoint: Text | None = None
     ports: tuple[Port, ...] = ()
     nodes: Annotated[Whole, Field(ge=1, le=MAX_NODES)] = 1
-    groups: Annotated[tuple[NodeGroup, ...], Field(min_length=1)] | None = None
+    groups: Annotated[tuple[NodeGroup, ...], AfterValidator(not_empty)] | None = None
 
     @model_validator(mode="after")
     def _something_to_run(self) -> Self:

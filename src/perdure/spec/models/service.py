@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from perdure.spec.grammar.base import SWITCHES, Number, Switch, Text, Written, is_mapping, told, whole, wrong
+from perdure.spec.grammar.base import (
+    SWITCHES,
+    Number,
+    Switch,
+    Text,
+    Written,
+    is_mapping,
+    not_empty,
+    told,
+    whole,
+    wrong,
+)
 from perdure.spec.grammar.durations import Duration, seconds
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import GroupName, Python, Reference, reference
@@ -158,7 +169,7 @@ def _https(value: object) -> object:
     return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
 
 
-Groups = Annotated[tuple[ReplicaGroup, ...], Field(min_length=1)]
+Groups = Annotated[tuple[ReplicaGroup, ...], AfterValidator(not_empty)]
 
 
 class Service(RunFields):
