@@ -48,7 +48,7 @@ async def local(home: Path, agents: Agents) -> AsyncIterator[LocalBackend]:
     for path in outside(home):
         with contextlib.suppress(FileNotFoundError):
             for left in path.iterdir():
-                assert left.name in ("jobs", "home"), left
+                assert left.name in ("jobs", "i"), left
                 left.unlink() if left.is_symlink() else left.rmdir()
             path.rmdir()
 

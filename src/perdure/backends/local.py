@@ -114,7 +114,7 @@ class LocalBackend:
             "installation": str(order.installation),
             "epoch": order.epoch,
             "work_dir": str(work_dir),
-            "home": str(self._home),
+            "home": str(self._home.resolve()),
         }
         beside = folder.path / ".instance.json"
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -32,9 +32,8 @@ async def terminate(folder: Folder, work_dir: Path, agents: Agents) -> Terminati
         described = folder.read()
         if described is not None:
             folder.leaving.touch()
-            await asyncio.to_thread(folder.start, leaving=True)
             endpoint = Endpoint(UUID(described["instance_id"]), str(folder.path / "shim.sock"), described["token"])
-            await _end_tasks(await agents.shim(endpoint))
+            await _end_tasks(folder, await agents.shim(endpoint))
             await asyncio.to_thread(folder.stop)
             await agents.forget(endpoint, endpoint.socket)
         await asyncio.to_thread(_remove, folder, work_dir, described)
@@ -45,10 +44,11 @@ async def terminate(folder: Folder, work_dir: Path, agents: Agents) -> Terminati
     return Termination(gone=True)
 
 
-async def _end_tasks(shim: ShimClient) -> None:
+async def _end_tasks(folder: Folder, shim: ShimClient) -> None:
     deadline = time.monotonic() + ANSWER_WITHIN
     while True:
         try:
+            await asyncio.to_thread(folder.start, leaving=True)
             listed = await shim.tasks()
             break
         except AgentUnreachable:

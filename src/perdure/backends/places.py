@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from perdure.model.errors import ControlPlaneError
@@ -32,7 +31,7 @@ def root_state(home: Path) -> Path:
 
 
 def short_folder(home: Path) -> Path:
-    """A folder with a short path, under the temporary folder, that is ours alone.
+    """A folder with a short path that is ours alone. What it holds is made anew when it is missing.
 
     Raises:
         ControlPlaneError
@@ -58,11 +57,11 @@ def short_path(home: Path, inside: str, longest: int) -> Path:
     link in ``short_folder`` if it must be."""
     if len(os.fsencode(home / inside)) + longest <= LONGEST_SOCKET:
         return home / inside
-    link = short_folder(home) / "home"
-    if not link.is_symlink() or link.readlink() != home:
+    link = short_folder(home) / inside[0]
+    if not link.is_symlink() or link.readlink() != home / inside:
         link.unlink(missing_ok=True)
-        link.symlink_to(home)
-    return link / inside
+        link.symlink_to(home / inside)
+    return link
 
 
 def outside(home: Path) -> list[Path]:
@@ -71,4 +70,4 @@ def outside(home: Path) -> list[Path]:
 
 
 def _short_folder(home: Path) -> Path:
-    return Path(tempfile.gettempdir()) / f"perdure-{os.getuid()}-{digest(home)}"
+    return Path("/tmp") / f"perdure-{os.getuid()}-{digest(home)}"  # macOS names a long one in TMPDIR
