@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,13 @@ class Lab:
                 return shown
             await asyncio.sleep(0.05)
         raise AssertionError(f"still {shown}, not {' or '.join(wanted)}")
+
+    async def until(self, true: Callable[[], bool], seconds: float = 20) -> None:
+        """Wait for something in this process."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while not true():
+            assert asyncio.get_running_loop().time() < deadline, "it never came true"
+            await asyncio.sleep(0.02)
 
     async def at_rest(self) -> None:
         """Every invariant, once nothing moves any more."""

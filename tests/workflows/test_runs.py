@@ -82,7 +82,7 @@ async def test_second_stop_kills_what_ignores_the_first(lab: Lab) -> None:
 async def test_stop_while_the_image_is_pulled(lab: Lab) -> None:
     lab.hosts.script = lambda *_: Script(submit_seconds=60)
     handle = await lab.submit("pulling")
-    await lab.status(handle, "provisioning")
+    await lab.until(lambda: bool(lab.hosts.jobs))
     await handle.signal("stop")
     assert await lab.end(handle, 10) == "terminated"
     assert lab.hosts.runs() == {(0, 0, 0): 0}
