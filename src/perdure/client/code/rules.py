@@ -12,10 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
+from pathspec.pattern import RegexPattern
 
 from perdure.model.errors import UserError
 
 GIT = ".gitignore"
+BYTES = "latin-1"
+"""To git a name is bytes, and ``?`` stands for one of them: a character for each byte keeps it so."""
+
+FOLDER_MARK = "ps_d"
+"""pathspec's group around the slash after a folder that matched."""
+
 OURS = (".dstackignore", ".perdureignore")
 
 
@@ -25,6 +32,28 @@ class _Layer:
 
     base: str
     spec: GitIgnoreSpec
+
+    def verdict(self, path: str) -> bool | None:
+        """Ignored, taken back, or nothing said; a folder ends with ``/``. The last pattern that says something of
+        this very path decides: pathspec's own answer counts those that match a folder above it, too, which to git
+        have decided already whether one gets here."""
+        text = os.fsencode(path).decode(BYTES)
+        for pattern in reversed(self.spec.patterns):
+            assert isinstance(pattern, RegexPattern)
+            if pattern.include is not None and _is_about(pattern, text):
+                return pattern.include
+        return None
+
+
+def _is_about(pattern: RegexPattern, text: str) -> bool:
+    matches = list(pattern.regex.finditer(text)) if pattern.regex is not None else []
+    if not matches:
+        return False
+    match = matches[-1]
+    if match.groupdict().get(FOLDER_MARK) is not None:
+        return match.end(FOLDER_MARK) == len(text)
+    # ``d/**`` is about what is in d, not about d.
+    return not (text.endswith("/") and match.end() == len(text))
 
 
 @dataclass(frozen=True)
@@ -47,7 +76,7 @@ class Rules:
         """Of a path relative to the root, whose folder is not ignored."""
         for layer in reversed(self.layers):
             seen = layer.base[1:] + path if layer.base.startswith("\0") else path[len(layer.base) :]
-            verdict = layer.spec.check_file(seen + "/" if is_folder else seen).include
+            verdict = layer.verdict(seen + "/" if is_folder else seen)
             if verdict is not None:
                 return verdict
         return False
@@ -73,7 +102,7 @@ def _ignored(rules: Rules, steps: Sequence[str]) -> bool:
     for layer in rules.layers:
         prefix = layer.base[1:].rstrip("/").split("/") if layer.base != "\0" else []
         for depth in range(1, len(prefix) + 1):
-            if layer.spec.check_file("/".join(prefix[:depth]) + "/").include:
+            if layer.verdict("/".join(prefix[:depth]) + "/"):
                 return True
     return False
 
@@ -85,5 +114,5 @@ def _read(path: Path) -> GitIgnoreSpec | None:
         return None
     except OSError as error:
         raise UserError(f"{os.fsencode(path).decode(errors='replace')} cannot be read: {error.strerror}") from None
-    lines = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
+    lines = text.removeprefix(b"\xef\xbb\xbf").decode(BYTES).split("\n")
     return GitIgnoreSpec.from_lines(line.removesuffix("\r") for line in lines)
