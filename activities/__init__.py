@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from activities.doctor import Doctor
 from activities.fleets import Fleets
 from activities.hello import Greeting
 from activities.instance_rows import InstanceRows
@@ -14,6 +15,7 @@ from activities.logs import Watching
 from activities.placement import Placement
 from activities.plan import Planning
 from activities.reading import Reading
+from activities.reads import Reads
 from activities.recall import Recall
 from activities.runs import Runs
 from activities.stopping import Stopping
@@ -26,6 +28,8 @@ ROOMS: tuple[Callable[[World], Any], ...] = (
     Placement,
     InstanceRows,
     Fleets,
+    Reads,
+    Doctor,
     Starting,
     Watching,
     Stopping,

@@ -94,7 +94,7 @@ _CHECKS: tuple[tuple[str, str], ...] = (
     (
         "a job has an end, with its reason, if, and only if, its status is final",
         """
-        SELECT 'job ' || id || ' is ' || status || ', and its end is ' || coalesce(CAST(ended_at AS text), 'not set')
+        SELECT 'job ' || id || ' is ' || status || ', its end is ' || coalesce(CAST(ended_at AS text), 'not set')
         FROM jobs WHERE (status IN ('terminated', 'aborted', 'failed', 'done'))
             <> (ended_at IS NOT NULL AND reason IS NOT NULL)
         """,
