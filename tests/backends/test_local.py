@@ -86,8 +86,9 @@ async def run_job(local: LocalBackend, agents: Agents, wanted: Order, command: s
     shim = await agents.shim(endpoint)
     run = uuid4()
     info = await shim.submit_task(TaskConfig(id=task, name="t", run_id=run, slot="0-0"))
-    while info.status is not TaskStatus.RUNNING:
-        info = await shim.task(task, seen=info.status, wait=5)
+    async with asyncio.timeout(20):
+        while info.status is not TaskStatus.RUNNING:
+            info = await shim.task(task, seen=info.status, wait=5)
     runner = agents.runner(endpoint, info.runner_socket)
     body = SubmitBody(
         run_id=run, run_name="t", job_id=task, job_name="t-0-0", commands=["/bin/sh", "-c", f"echo up; {command}"]
