@@ -1,7 +1,7 @@
 """A container engine of our own: a real dockerd in a temporary folder, and images made from busybox.
 
-It listens on a unix socket only. With ``bridge`` it lives in a network namespace of its own, so that published ports
-and its bridge meet nobody else's. At the end nothing of it is left: containers, mounts, namespace, processes.
+It listens on a unix socket only. With ``bridge`` it lives in a network namespace of its own, so that published
+ports and its bridge meet nobody else's. At the end nothing of it is left: containers, mounts, namespace, processes.
 """
 
 from __future__ import annotations
