@@ -4,6 +4,7 @@ activities run as attempts, each with the heartbeat details of the one before.""
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+import psutil
 from nacl.public import PrivateKey
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -23,7 +25,9 @@ from activities.jobs import Starting
 from activities.logs import Watching
 from activities.stopping import Stopping
 from activities.world import World
+from perdure.agents import disk
 from perdure.agents.client import Agents
+from perdure.agents.identity import Process
 from perdure.backends import Endpoint
 from perdure.backends.local import LocalBackend
 from perdure.backends.local_shims import Folder, folders
@@ -126,6 +130,26 @@ class Bench:
         assert shim is not None
         shim.kill()
         until(lambda: not shim.alive)
+
+    def kill_runners(self) -> None:
+        """All there are: each job goes on without its runner."""
+        for path in self.home.glob("instances/*/tasks/*/runner.json"):
+            runner = disk.read(path, Process)
+            if runner is not None and runner.alive:
+                runner.kill()
+                until(lambda: not runner.alive)  # noqa: B023
+
+    def lose_state(self, instance_id: UUID) -> None:
+        """The host comes back with an empty disk: its processes are gone, and its shim knows nothing."""
+        self.kill_shim(instance_id)
+        self.kill_runners()
+        folder = self.folder(instance_id)
+        for process in psutil.process_iter(["cmdline"]):
+            if str(folder.path / "tasks") in " ".join(process.info["cmdline"] or []):
+                process.kill()
+        shutil.rmtree(folder.path / "tasks")
+        (folder.path / "fences.json").unlink()
+        folder.start()
 
     # --- jobs -----------------------------------------------------------------------------------------------
 
