@@ -1,0 +1,87 @@
+"""Published configurations and recorded verdicts of the reference system."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from perdure import spec
+from perdure.model.errors import InvalidConfiguration
+from tests.spec.support import fixtures
+
+DIFFERENT = {
+    "resources: {cpu: 4:8}": "4:8 is no sexagesimal number, and no range",
+    "resources: {gpu: 1:2}": "1:2 is no sexagesimal number, and no range",
+    'files: [""]': "an empty path is nothing",
+    'schedule: {cron: "0 8 * * 7"}': "standard cron: 7 is Sunday",
+    "backends: [ssh]": "ssh is a second name for remote",
+    "scale_up_delay: -5}": "a delay cannot be negative",
+}
+"""The end of a probe, and why our verdict on it is another."""
+
+
+def test_every_published_configuration_is_read() -> None:
+    folder = fixtures() / "configs"
+    lines = (folder / "INDEX.tsv").read_text().splitlines()[1:]
+    counts: Counter[str] = Counter()
+    failures: list[str] = []
+    for name, _, kind in (line.split("\t") for line in lines):
+        try:
+            spec.parse(spec.load_yaml((folder / name).read_bytes(), name))
+        except InvalidConfiguration as error:
+            failures.append(f"{name}: {error}")
+        counts[kind] += 1
+    assert failures == []
+    assert counts["task"] == 59
+    assert counts.total() == 171
+
+
+def test_every_recorded_verdict_is_ours_but_for_the_listed_ones() -> None:
+    wrong: list[str] = []
+    seen: set[str] = set()
+    for probe in map(json.loads, (fixtures() / "probes.jsonl").read_text().splitlines()):
+        ends = [end for end in DIFFERENT if probe["config"].endswith(end)]
+        seen.update(ends)
+        if _accepted(probe["config"]) != _expected(probe) and not ends:
+            wrong.append(probe["config"])
+    assert wrong == []
+    assert seen == set(DIFFERENT)
+
+
+def _expected(probe: dict[str, Any]) -> bool | None:
+    """What is refused at submission only may be refused when it is read."""
+    if probe["verdict"] == "reject" and probe["stage"] == "submit":
+        return _accepted(probe["config"])
+    return probe["verdict"] == "accept"
+
+
+def _accepted(text: str) -> bool:
+    try:
+        spec.parse(spec.load_yaml(text))
+    except InvalidConfiguration:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", ["task", "service"])
+def test_three_hundred_lines_are_read_in_twenty_milliseconds(kind: str) -> None:
+    variables = "".join(f"  - NAME_{n}=value-{n}\n" for n in range(140))
+    commands = "".join(f"  - python step.py --number {n}\n" for n in range(140))
+    extra = "port: 80\n" if kind == "service" else "nodes: 2\nports: [80, 8080]\n"
+    text = (
+        f"type: {kind}\n{extra}env:\n{variables}commands:\n{commands}"
+        "resources:\n  gpu: A100:40GB:2\n  cpu: 4..8\n  memory: 16GB..\nretry:\n  on_events: [error]\n"
+        "  duration: 1h\nmax_duration: 2h\nidle_duration: off\ntags: {a: b}\nvolumes: ['/a:/b']\n"
+    )
+    assert len(text.splitlines()) >= 290
+    times: list[float] = []
+    for _ in range(9):
+        started = time.process_time()
+        spec.parse_run(spec.load_yaml(text))
+        times.append(time.process_time() - started)
+    assert statistics.median(times) < 0.02
