@@ -34,13 +34,13 @@ name_bytes = st.binary(min_size=1, max_size=12).filter(
 @settings(max_examples=60, deadline=None)
 def test_what_is_unpacked_is_what_was_packed(files: dict[bytes, tuple[bytes, bool]], folders: list[bytes]):
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        root = os.fsencode(one)
+        root = Path(one)
         for name, (data, executable) in files.items():
-            path = os.path.join(root, name)
-            Path(os.fsdecode(path)).write_bytes(data)
-            os.chmod(path, 0o750 if executable else 0o640)
+            path = root / os.fsdecode(name)
+            path.write_bytes(data)
+            path.chmod(0o750 if executable else 0o640)
         for name in folders:
-            os.makedirs(os.path.join(root, b"in", name), exist_ok=True)
+            (root / "in-it" / os.fsdecode(name)).mkdir(parents=True, exist_ok=True)
         _round_trip(Path(one), Path(other))
         assert _tree(Path(one)) == _tree(Path(other))
 
@@ -81,7 +81,8 @@ def test_the_same_files_make_the_same_archive(tmp_path: Path):
 def test_nothing_of_this_machine_is_in_the_archive(tmp_path: Path):
     _write(tmp_path / "root/a", b"x")
     with pack(_part(tmp_path / "root")) as packed:
-        tar = tarfile.open(fileobj=io.BytesIO(b"".join(packed.pieces())))
+        data = io.BytesIO(b"".join(packed.pieces()))
+    with tarfile.open(fileobj=data) as tar:
         (member,) = tar.getmembers()
     assert (member.uid, member.gid, member.uname, member.gname) == (0, 0, "", "")
     assert member.mtime == archive_module.MTIME

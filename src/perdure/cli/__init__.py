@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -12,11 +13,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from perdure.cli.program import run
 
     code = run(list(sys.argv[1:] if arguments is None else arguments))
-    try:
+    with suppress(OSError, ValueError):
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(code)
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    # Not sys.exit: Temporal's threads may still call back while the interpreter is torn down, which then aborts
+    # (seen: "PyGILState_Release: thread state must be current"), and the exit code with it.
+    os._exit(code)
 
 
 if __name__ == "__main__":

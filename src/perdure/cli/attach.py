@@ -11,8 +11,8 @@ from perdure.cli.tables import job_words, lasted, latest_jobs
 from perdure.cli.terminal import ask, interactive, say
 from perdure.cli.waiting import Waiting
 from perdure.client.client import PerdureClient
+from perdure.client.logs import NoJob
 from perdure.model.api import RunRow
-from perdure.model.errors import NotFound
 from perdure.model.statuses import JobStatus, RunStatus
 
 LEAVE = {"s": "stop", "d": "detach", "c": "continue"}
@@ -56,9 +56,10 @@ class Attached:
 
     async def _follow(self) -> RunRow:
         self.waiting.start()
+        await self.client.registered(self.project, self.name, self.run_id)
         if self.nodes > 1:
             say().print(
-                f"This is node 0 of {self.nodes}; `perdure logs {self.name} --job N` shows another.", style="dim"
+                f"This shows node 0 of {self.nodes}; for another: perdure logs {self.name} --job N", style="dim"
             )
         pieces = self.client.follow_logs(self.project, self.name, run_id=self.run_id)
         try:
@@ -68,9 +69,8 @@ class Attached:
                 self.output.write(piece)
                 if piece.complete:
                     self.waiting.start()
-        except NotFound:
-            # It ended before a job began, or was refused: its end says why.
-            pass
+        except NoJob:
+            pass  # it ended before a job began: its end says why
         run = await self.client.wait(self.project, self.name, self.run_id)
         await self.waiting.stop()
         return run

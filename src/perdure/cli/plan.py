@@ -18,8 +18,11 @@ def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]]) 
     values = Table.grid(padding=(0, 2))
     values.add_column(style="bold", no_wrap=True)
     values.add_column(overflow="fold")
-    for name, value in [("Project", project), ("User", user), ("Run", plan.name), *plan.effective, *code]:
-        values.add_row(Text(name), Text(value))
+    given = {name.lower() for name, _ in plan.effective}
+    ours = [("Run", plan.name), ("Project", project), ("User", user)]
+    shown = [(name, value) for name, value in ours if name.lower() not in given]
+    for name, value in [*shown, *plan.effective, *code]:
+        values.add_row(Text(name[:1].upper() + name[1:]), Text(value))
     say().print(values)
     say().print()
     if plan.offers:
@@ -41,4 +44,5 @@ def _counted(plan: Plan) -> str:
     shown = min(len(plan.offers), OFFERS_SHOWN)
     dearest = max(planned.offer.price for planned in plan.offers)
     each = f", for each of {plan.nodes} nodes" if plan.nodes > 1 else ""
-    return f"  {shown} of {total} shown{each}; at most {price(dearest)}{' an hour' if dearest else ''}"
+    most = f"; at most {price(dearest)} an hour" if dearest else ""
+    return f"  {shown} of {total} shown{each}{most}"

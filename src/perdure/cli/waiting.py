@@ -34,7 +34,7 @@ class Waiting:
         self.project = project
         self.run_id = run_id
         self._task: asyncio.Task[None] | None = None
-        self._said = ""
+        self._said = str(RunStatus.SUBMITTED)
         self._urls: set[str] = set()
 
     def start(self) -> None:
@@ -85,19 +85,19 @@ class Waiting:
             say().print(f"Run {run.name} is {said}.", markup=False)
 
     def _say_urls(self, run: RunRow) -> None:
-        for url in urls(run):
+        for port, url in urls(run):
             if url not in self._urls:
                 self._urls.add(url)
-                say().print(f"Port {url.rpartition(':')[2]} of {run.name}: {url}", markup=False)
+                say().print(f"Port {port}: {url}", markup=False)
 
 
-def urls(run: RunRow) -> list[str]:
-    """Where the ports of jobs on this machine are."""
+def urls(run: RunRow) -> list[tuple[int, str]]:
+    """(port of the job, where it is) of the jobs on this machine."""
     return [
-        f"http://{job.address}:{host}"
+        (port, f"http://{job.address}:{host}")
         for job in latest_jobs(run)
         if job.status == JobStatus.RUNNING and job.backend == "local" and job.address
-        for _, host in job.ports
+        for port, host in job.ports
     ]
 
 

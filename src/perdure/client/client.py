@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -216,6 +217,29 @@ class PerdureClient:
         """The run as it ended."""
         await self.closed(project, name, run_id)
         return await self.get_run(project, name, run_id)
+
+    async def registered(self, project: str, name: str, run_id: UUID) -> api.RunRow:
+        """The run, once a worker has read its configuration: a moment after ``apply``.
+
+        Raises:
+            InvalidConfiguration: the worker refused it; there is no run.
+        """
+        ended = asyncio.create_task(self.closed(project, name, run_id))
+        try:
+            pause = 0.05
+            while True:
+                over = ended.done()
+                if over:
+                    ended.result()
+                try:
+                    return await self.get_run(project, name, run_id)
+                except NotFound:
+                    if over:
+                        raise
+                await asyncio.wait([ended], timeout=pause)
+                pause = min(pause * 1.5, 1.0)
+        finally:
+            ended.cancel()
 
     # --- fleets ---------------------------------------------------------------------------------------------------
 

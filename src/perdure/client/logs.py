@@ -36,6 +36,10 @@ PIECE = 1024**2
 """Bytes of one read of the folder."""
 
 
+class NoJob(NotFound):
+    """The run has no such job or attempt, or ended before one began."""
+
+
 @dataclass(frozen=True)
 class LogPiece:
     """Some bytes of one attempt's output; the first piece of an attempt may be empty."""
@@ -63,7 +67,7 @@ async def follow(
     """See ``PerdureClient.follow_logs``.
 
     Raises:
-        NotFound: no such run, job or attempt.
+        NotFound: no such run; ``NoJob``, no such job or attempt.
     """
     hello, run = await asyncio.gather(client.hello(), client.get_run(project, name, run_id))
     ended = asyncio.create_task(client.closed(project, run.name, run.run_id))
@@ -123,21 +127,21 @@ async def _next_attempt(
         pause = min(pause * 1.2, LOOK_EVERY_MOST)
 
 
-def _nothing(run: RunRow, slot: tuple[int, int], attempt: int | None) -> NotFound:
+def _nothing(run: RunRow, slot: tuple[int, int], attempt: int | None) -> NoJob:
     replica, node = slot
     attempts = sorted(job.submission for job in run.jobs if (job.replica, job.node) == slot)
     if attempts:
-        return NotFound(
+        return NoJob(
             f"job {node} of replica {replica} of run {run.name} has no attempt {attempt}",
             hint=f"it has {', '.join(map(str, attempts))}",
         )
     if run.jobs:
         last = max(run.jobs, key=lambda job: (job.replica, job.node))
-        return NotFound(
+        return NoJob(
             f"run {run.name} has no job {node} of replica {replica}",
             hint=f"its last one is job {last.node} of replica {last.replica}",
         )
-    return NotFound(f"run {run.name} has not started a job" + (f": {run.message}" if run.message else ""))
+    return NoJob(f"run {run.name} has not started a job" + (f": {run.message}" if run.message else ""))
 
 
 class _Reader:
