@@ -131,8 +131,7 @@ def test_ranges_and_their_words(low: int | None, high: int | None) -> None:
         return
     words = ranges.CountRange(min=low, max=high).words()
     found = hardware.ResourcesSpec.model_validate({"cpu": words}).cpu.count
-    if (low or 0) < 10**6 > (high or 0):
-        assert (found.min, found.max) == (low, high)
+    assert (found.min, found.max) == (low, high)
 
 
 @given(

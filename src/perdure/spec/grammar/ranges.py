@@ -77,8 +77,14 @@ class MemoryRange(Written):
 def range_words(low: float | None, high: float | None, unit: str = "") -> str:
     """``2..8``, ``16GB..``, ``4`` where both ends are one."""
     if low is not None and low == high:
-        return f"{low:g}{unit}"
-    return f"{'' if low is None else f'{low:g}{unit}'}..{'' if high is None else f'{high:g}{unit}'}"
+        return _amount(low, unit)
+    return f"{_amount(low, unit)}..{_amount(high, unit)}"
+
+
+def _amount(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f}{unit}" if value == int(value) else f"{value:g}{unit}"
 
 
 def _check_order(low: float | None, high: float | None) -> None:
