@@ -62,6 +62,8 @@ class Host:
         self.agents = Agents()
         self.process: subprocess.Popen[bytes] | None = None
         self.environment: dict[str, str] = {}
+        """What its shim gets beside our own."""
+
         (self.folder / "instance.json").write_text(
             json.dumps(
                 {
@@ -136,11 +138,12 @@ class Host:
 
 
 @asynccontextmanager
-async def host() -> AsyncIterator[Host]:
+async def host(**environment: str) -> AsyncIterator[Host]:
     """A host with a shim, and the check that nothing is left of it: no process, no folder of a task."""
     base = Path(tempfile.mkdtemp(prefix="p", dir="/tmp"))
     base.chmod(0o755)
     one = Host(base)
+    one.environment = environment
     one.start_shim()
     try:
         shim = await one.shim()

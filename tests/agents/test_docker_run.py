@@ -138,8 +138,20 @@ async def test_value_larger_than_linux_takes_is_told(tasks: Tasks) -> None:
 
 async def test_environment_larger_than_linux_takes_is_told(tasks: Tasks) -> None:
     env = {f"V{number}": "x" * 100_000 for number in range(30)}
-    with pytest.raises(ExecutionError, match="larger than Linux can hand to a process"):
+    with pytest.raises(ExecutionError, match=r"environment and the commands have 30\d{5} bytes"):
         await tasks.make("true", job={"env": env}).start()
+
+
+async def test_environment_that_linux_just_takes_is_handed_over(tasks: Tasks) -> None:
+    env = {f"V{number}": "x" * 100_000 for number in range(20)}
+    task = tasks.shell("env | wc -c", job={"env": env})
+    assert await task.run() == Exit(0)
+    assert int(task.log) > 2_000_000
+
+
+async def test_script_larger_than_linux_takes_is_told(tasks: Tasks) -> None:
+    with pytest.raises(ExecutionError, match="The commands have 200000 bytes"):
+        await tasks.shell("#" * 200_000).start()
 
 
 async def test_volumes_of_the_image_are_gone_with_the_task(tasks: Tasks) -> None:

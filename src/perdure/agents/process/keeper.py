@@ -157,8 +157,8 @@ class _Run:
         code = os.waitstatus_to_exitcode(status or 0)
         code = 128 - code if code < 0 else code
         record = {"status": code, "failed": False, "message": "", "lost": self.lost}
-        if word.startswith(b"E"):
-            record["message"] = word[1:].decode(errors="replace")
+        if word.startswith(b"SE"):
+            record["message"] = word[2:].decode(errors="replace")
         elif not word and code < 128:
             record |= {"failed": True, "message": "The sandbox could not be made; its log says why."}
         return record
@@ -189,6 +189,8 @@ def _start(spec: dict, output: int, status: int) -> int:
 def _launch(spec: dict, status: int) -> None:
     """Become the job's user and then the job. Says on ``status`` that it came so far, and what went wrong."""
     _default_signals()
+    os.set_inheritable(status, False)
+    os.write(status, b"S")
     try:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -200,8 +202,6 @@ def _launch(spec: dict, status: int) -> None:
         os.chdir(spec["cwd"])
     except OSError as error:
         _give_up(status, 126, f"cannot enter the working directory {spec['cwd']}: {error.strerror}")
-    os.set_inheritable(status, False)
-    os.write(status, b"S")
     argv, env = spec["argv"], spec["env"]
     try:
         _exec(argv, env)
@@ -221,12 +221,14 @@ def _exec(argv: list, env: dict) -> None:
         os.execve(argv[0], argv, env)
     refused = None
     for folder in env.get("PATH", os.defpath).split(":"):
+        path = f"{folder or '.'}/{argv[0]}"
         try:
-            os.execve(f"{folder or '.'}/{argv[0]}", argv, env)
+            os.execve(path, argv, env)
         except (FileNotFoundError, NotADirectoryError):
             pass
         except PermissionError as error:
-            refused = refused or error
+            if os.path.lexists(path):  # and not only a folder that its user may not enter
+                refused = refused or error
     raise refused or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
