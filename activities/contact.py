@@ -16,7 +16,7 @@ from activities.world import World
 from perdure.agents.client import RunnerClient, ShimClient
 from perdure.agents.protocol import TaskInfo
 from perdure.backends import Backend, Endpoint
-from perdure.model.errors import AgentRefused, AgentUnreachable, ProviderError
+from perdure.model.errors import AgentRefused, AgentUnreachable, ControlPlaneError
 from perdure.model.messages import JobStep
 from perdure.store import instances, jobs
 from perdure.store.instances import InstanceRecord
@@ -141,12 +141,12 @@ class Place:
 def backend_of(world: World, instance: InstanceRecord) -> Backend:
     """
     Raises:
-        ProviderError: this worker is not set up for the instance's backend.
+        ControlPlaneError: this worker is not set up for the instance's backend; another one may be.
     """
     name = instance.offer.backend if instance.offer else instance.backend
     backend = world.backends.get(name)
     if backend is None:
-        raise ProviderError(f"this worker has no backend {name!r}", hint="start a worker that is set up for it")
+        raise ControlPlaneError(f"this worker has no backend {name!r}", hint="start a worker that is set up for it")
     return backend
 
 

@@ -26,14 +26,15 @@ HAS_RUNNER = (TaskStatus.RUNNING, TaskStatus.TERMINATED)
 
 
 async def remove(world: World, step: JobStep, patience: Patience) -> JobOutcome:
-    """``unreachable`` if the agent did not answer within the patience. The log is complete in every case."""
+    """``unreachable`` if the agent did not answer within the patience, or would not: then nobody knows that nothing
+    is left. The log is complete in every case."""
     place = await Place.of(world, step)
     removal = _Removal(world, step, place, patience)
     try:
         await removal.carry_out()
-    except AgentUnreachable as error:
+    except (AgentUnreachable, AgentRefused) as error:
         await close_log(world, step.key.job_id, removal.copy.missing, "its host could not be reached")
-        return JobOutcome(message=f"its host did not answer: {error.message}", unreachable=True)
+        return JobOutcome(message=f"its host could not be asked: {error.message}", unreachable=True)
     return JobOutcome()
 
 

@@ -82,6 +82,10 @@ class Bench:
     async def remove(self, step: JobStep) -> JobOutcome:
         return await self.call(Stopping(self.world).remove_task, step)
 
+    async def execute(self, statement: str, **values: Any) -> None:
+        async with self.world.database.transaction() as tx:
+            await tx.execute(text(statement), values)
+
     # --- instances ------------------------------------------------------------------------------------------
 
     async def pending_instance(self) -> UUID:
@@ -153,10 +157,12 @@ class Bench:
 
     # --- jobs -----------------------------------------------------------------------------------------------
 
-    async def job(self, instance_id: UUID, script: str, **effective: Any) -> JobStep:
+    async def job(
+        self, instance_id: UUID, script: str, run_id: UUID | None = None, name: str = "", **effective: Any
+    ) -> JobStep:
         """A run of one job, placed on the instance, as its workflow would find it."""
-        run_id = uuid4()
-        name = f"r{run_id.hex[:8]}"
+        run_id = run_id or uuid4()
+        name = name or f"r{run_id.hex[:8]}"
         policy = RunPolicy(run_id=run_id, project="main", name=name, submitted_at=datetime.now(UTC))
         spec = EffectiveRun(policy=policy, argv=("/bin/sh", "-c", script), **effective)
         claim_id = uuid4()
