@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.agents.docker_tasks import bridged, engine, registry, tasks  # noqa: F401
 from tests.agents.processes import Host, host
 
 

@@ -21,8 +21,13 @@ SUBMISSION_LABEL = "dev.perdure.submission"
 HOSTFILE = "/etc/perdure/hostfile"
 """Where a job finds the MPI hostfile."""
 
-MAX_ENV_VALUE = 128 * 1024 - 1
-"""Bytes of one ``NAME=VALUE``: Linux's MAX_ARG_STRLEN, less the zero at its end."""
+MAX_STRING = 128 * 1024 - 1
+"""Bytes of one ``NAME=VALUE`` or argument: Linux's MAX_ARG_STRLEN, less the zero at its end."""
+
+MAX_STRINGS = 2 * 1024 * 1024 - 64 * 1024
+"""Bytes of all of them and their pointers: a quarter of the usual stack (execve(2)), less what the init adds."""
+
+POINTER = 8
 
 GPU_CAPABILITIES = ["gpu", "utility", "compute", "graphics", "video", "display", "compat32"]
 
@@ -53,7 +58,7 @@ def creation(
         ExecutionError: the environment is more than Linux can hand to a process.
     """
     environment = job_environment(job, working_dir, HOSTFILE)
-    _check_sizes(environment)
+    _check_sizes(job.commands, environment)
     body: dict[str, Any] = {
         "Image": with_tag(task.image_name),
         "Env": [f"{name}={value}" for name, value in environment.items()],
@@ -116,12 +121,20 @@ def _mounts(task: TaskConfig, hostfile: Path) -> list[dict[str, Any]]:
     return mounts
 
 
-def _check_sizes(environment: dict[str, str]) -> None:
+def _check_sizes(argv: list[str], environment: dict[str, str]) -> None:
+    """Said before the start: an init that cannot be started for this only leaves a line in the log."""
     for name, value in environment.items():
-        size = len(name.encode()) + 1 + len(value.encode())
-        if size > MAX_ENV_VALUE:
-            raise ExecutionError(
-                JobReason.CREATING_CONTAINER_ERROR.value,
-                f"The environment variable {name} has {len(value.encode())} bytes; "
-                f"Linux takes at most {MAX_ENV_VALUE - len(name.encode()) - 1}. Put it in a file.",
-            )
+        size = len(value.encode())
+        if len(name.encode()) + 1 + size > MAX_STRING:
+            limit = MAX_STRING - len(name.encode()) - 1
+            raise _too_large(f"The environment variable {name} has {size} bytes; Linux takes at most {limit}.")
+    for word in argv:
+        if (size := len(word.encode())) > MAX_STRING:
+            raise _too_large(f"The commands have {size} bytes; Linux takes at most {MAX_STRING}.")
+    strings = [*argv, *(f"{name}={value}" for name, value in environment.items())]
+    if (total := sum(len(string.encode()) + 1 + POINTER for string in strings)) > MAX_STRINGS:
+        raise _too_large(f"The environment and the commands have {total} bytes; Linux takes at most {MAX_STRINGS}.")
+
+
+def _too_large(message: str) -> ExecutionError:
+    return ExecutionError(JobReason.CREATING_CONTAINER_ERROR.value, f"{message} Put it in a file.")

@@ -37,8 +37,6 @@ def describe_start_failure(message: str, task: TaskConfig, job: SubmitBody) -> t
         return JobReason.PORTS_BINDING_FAILED.value, f"A port could not be published: {message}"
     if "unable to find user" in said or "no matching entries in passwd" in said:
         return reason, f"The image {task.image_name} has no user {task.container_user!r}."
-    if "argument list too long" in said:
-        return reason, "The environment and the commands are larger than Linux can hand to a process."
     if "could not select device driver" in said:
         return reason, f"The container engine cannot give GPUs to a container: {message}"
     if "not a directory" in said:
