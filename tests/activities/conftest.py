@@ -13,8 +13,9 @@ from perdure.backends.places import outside
 from perdure.store.database import Database
 from tests.activities.bench import Bench, opened
 from tests.support.postgres import database, database_url, postgres_server
+from tests.support.temporal import temporal, temporal_server
 
-__all__ = ["database", "database_url", "postgres_server"]
+__all__ = ["database", "database_url", "postgres_server", "temporal", "temporal_server"]
 
 
 @pytest_asyncio.fixture

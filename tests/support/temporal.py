@@ -1,0 +1,30 @@
+"""A real Temporal server for tests: one dev server a session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def temporal_server() -> AsyncIterator[str]:
+    """Its address."""
+    binary = Path(sys.executable).parent / "temporal"
+    assert binary.exists(), "the temporal binary is not installed: make setup"
+    environment = await WorkflowEnvironment.start_local(dev_server_existing_path=str(binary))
+    try:
+        yield environment.client.service_client.config.target_host
+    finally:
+        await environment.shutdown()
+
+
+@pytest_asyncio.fixture
+async def temporal(temporal_server: str) -> Client:
+    """A client of its default namespace, which the session's tests share."""
+    return await Client.connect(temporal_server, data_converter=pydantic_data_converter)
