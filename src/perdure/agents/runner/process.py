@@ -1,7 +1,7 @@
 """The runner's process: alone in its task's folder, in a session of its own, serving until it is killed.
 
-``config.json`` there is the shim's TaskConfig. ``runner.json`` says which process serves; a second one leaves at
-once, and so does one whose folder was removed.
+``config.json`` there is the shim's TaskConfig. ``runner.json`` says which process serves; a second one leaves once
+the first takes calls, and one whose folder was removed leaves too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import asyncio
 import logging
 import os
 import signal
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,9 +43,11 @@ def serve(folder: Path, ready: Callable[[], None]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s", force=True)
     for signum in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
-    lock = disk.Lock.take(folder / "runner.lock")
-    if lock is None:
-        return
+    while (lock := disk.Lock.take(folder / "runner.lock")) is None:
+        if _takes_calls(folder / "runner.sock"):
+            ready()
+            return
+        time.sleep(0.01)
     me = Process.of(os.getpid())
     assert me is not None
     disk.write(folder / "runner.json", me)
@@ -73,6 +77,15 @@ async def _leave_with(folder: Path) -> None:
         await asyncio.sleep(_LOOK_EVERY)
     _LOG.warning("the task was removed")
     os._exit(0)
+
+
+def _takes_calls(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as there:
+        try:
+            there.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def _is_there(folder: Path) -> bool:

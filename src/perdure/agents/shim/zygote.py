@@ -98,8 +98,10 @@ async def _read(fd: int) -> bytes:
 
 def main() -> None:
     """The zygote's end: fork a runner a request, until the shim is gone."""
+    from perdure.agents.process import sandbox
     from perdure.agents.runner import process  # noqa: F401  (imported before any fork: that is the point)
 
+    sandbox.probe()
     channel = socket.socket(fileno=int(sys.argv[1]))
     gc.freeze()
     while True:
