@@ -34,13 +34,25 @@ def up(
             typer.echo(line)
 
 
-def down() -> None:
-    """Stop what `perdure up` started. Jobs go on running."""
+def down(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Stop every run first, and this machine's agents with it.")
+    ] = False,
+    delete_state: Annotated[
+        bool,
+        typer.Option("--delete-state", help="With --all: remove all that was kept, logs and history included."),
+    ] = False,
+) -> None:
+    """Stop what `perdure up` started. Jobs go on running, and are found again by the next `perdure up`."""
     from perdure.stack import control
     from perdure.stack.home import Home
 
     home = Home.find()
-    typer.echo("Perdure is down." if control.down(home) else f"Perdure was not up ({home.path}).")
+    existed = home.path.exists()
+    was_up = control.down(home, typer.echo, everything=everything, delete_state=delete_state)
+    typer.echo("Perdure is down." if was_up else f"Perdure was not up ({home.path}).")
+    if delete_state and existed:
+        typer.echo(f"Nothing of {home.path} is left.")
 
 
 def status() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -14,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 
 from perdure.agents.identity import Process
+from perdure.stack import living
 from perdure.stack.home import Home, StackError
-from perdure.stack.part import last_line
+from perdure.stack.part import end_leftovers, last_line
 from perdure.stack.supervisor import Options, supervise
 
 UP_WITHIN = 120.0
@@ -66,14 +68,15 @@ def up_detached(home: Home, options: Options, say: Callable[[str], None]) -> boo
     shown = 0
     while True:
         ended = child.poll() is not None
+        found = home.running()
+        up = found is not None and found["up"] and found["pids"]["supervisor"] == child.pid
         lines = output.read_text().splitlines()
-        for line in lines[shown:] if not ended else lines[shown:-1]:
+        for line in lines[shown:-1] if ended else lines[shown:]:
             say(line)
         shown = len(lines)
-        found = home.running()
         if ended:
-            raise StackError(last_line(output) or "the stack ended at once", hint=f"see {home.path / 'logs'}")
-        if found is not None and found["up"] and found["pids"]["supervisor"] == child.pid:
+            raise StackError(last_line(output) or f"the stack ended at once; see {home.path / 'logs'}")
+        if up:
             return True
         if time.monotonic() > deadline:
             child.terminate()
@@ -82,27 +85,71 @@ def up_detached(home: Home, options: Options, say: Callable[[str], None]) -> boo
         time.sleep(0.02)
 
 
-def down(home: Home) -> bool:
-    """Stop the stack; agents and their jobs go on. False: it was not up.
+def down(home: Home, say: Callable[[str], None], *, everything: bool = False, delete_state: bool = False) -> bool:
+    """Stop the stack; agents and their jobs go on. False: there was nothing to stop.
+
+    ``everything``: runs are stopped first, and agents with the stack. ``delete_state``: nothing is kept either.
 
     Raises:
-        StackError: it does not stop.
+        StackError: something does not stop.
     """
-    if not home.path.exists() or not home.locked():
-        return False
+    if delete_state and not everything:
+        raise StackError("deleting the state would leave jobs behind that nobody knows of", hint="add --all")
+    was_up = home.path.exists() and home.locked()
+    if was_up:
+        _stop_supervisor(home, say, everything)
+    elif home.path.exists():
+        was_up = _stop_leftovers(home, say)
+        if everything and not delete_state and (left := living.agents(home)):
+            raise StackError(
+                f"Perdure is not up, so what runs on {', '.join(left)} cannot be stopped in order",
+                hint="start it with `perdure up --detach` first, or end it for good with --all --delete-state",
+            )
+    if everything and home.path.exists():
+        lock = home.lock()
+        if lock is None:
+            raise StackError("another `perdure up` was faster")
+        try:
+            living.rest_agents(home) if not delete_state else asyncio.run(living.delete(home))
+        finally:
+            os.close(lock)
+    return was_up
+
+
+def _stop_supervisor(home: Home, say: Callable[[str], None], everything: bool) -> None:
     found = home.running()
     supervisor = Process.model_validate(found["supervisor"]) if found and found["supervisor"] else None
     if supervisor is None or not supervisor.alive:
         raise StackError(f"something else holds {home.path / 'lock'}", hint="is a `perdure up` just starting?")
+    if everything:
+        asyncio.run(living.stop_runs(home, say))
+    else:
+        try:
+            if runs := [run for run in asyncio.run(living.runs(home)) if run.jobs]:
+                say(f"these go on running: {', '.join(map(str, runs))}")
+        except StackError as error:
+            say(error.message)
     supervisor.kill(signal.SIGTERM)
     deadline = time.monotonic() + DOWN_WITHIN
     while supervisor.alive or home.locked():
         if time.monotonic() > deadline:
-            raise StackError(
-                f"the stack (pid {supervisor.pid}) does not stop", hint=f"see {home.log('supervisor')}"
-            )
+            raise StackError(f"pid {supervisor.pid} does not stop", hint=f"see {home.log('supervisor')}")
         time.sleep(0.02)
-    return True
+
+
+def _stop_leftovers(home: Home, say: Callable[[str], None]) -> bool:
+    """What a killed ``perdure up`` left at work."""
+    lock = home.lock()
+    if lock is None:
+        raise StackError("a `perdure up` is just starting")
+    try:
+        left = end_leftovers(home)
+        home.stack_file.unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+    for name in left:
+        say(f"stopped the {name} that a killed `perdure up` had left behind")
+    return bool(left)
 
 
 def exports(home: Home) -> dict[str, str]:

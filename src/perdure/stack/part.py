@@ -187,13 +187,15 @@ class Part:
             os.truncate(self.log, 0)
 
 
-def end_leftover(home: Home, name: str, gently: int) -> bool:
-    """Stop what a dead supervisor left running under this name; whether there was one."""
-    process = written_in(home.run / f"{name}.pid")
-    if process is None:
-        return False
-    end(process, gently)
-    return True
+def end_leftovers(home: Home) -> list[str]:
+    """Stop, in order, what a supervisor that was killed left at work; the names of those parts."""
+    left: list[str] = []
+    for name, gently in (("worker", signal.SIGTERM), ("temporal", signal.SIGTERM), ("postgres", signal.SIGINT)):
+        process = written_in(home.run / f"{name}.pid")
+        if process is not None:
+            end(process, gently)
+            left.append(name)
+    return left
 
 
 def last_line(log: Path) -> str:

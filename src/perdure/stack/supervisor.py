@@ -18,7 +18,7 @@ from perdure.agents.identity import Process
 from perdure.backends import local_shims
 from perdure.stack import postgres, temporal
 from perdure.stack.home import Home, StackError, write_atomically
-from perdure.stack.part import Launch, Part, end_leftover
+from perdure.stack.part import Launch, Part, end_leftovers
 
 ROTATE_EVERY = 30.0
 SHIMS_EVERY = 1.0
@@ -56,28 +56,22 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stop.set)
-        await asyncio.to_thread(self._end_leftovers)
+        for name in await asyncio.to_thread(end_leftovers, self.home):
+            self.say(f"stopped the {name} that a killed `perdure up` had left behind")
         self._make_parts()
-        work = [asyncio.create_task(part.keep()) for part in self._parts.values()]
-        work += [asyncio.create_task(c) for c in (self._announce(), self._keep_house(), self._keep_shims())]
+        chores = (self._announce(), self._keep_house(), self._keep_shims())
+        work = asyncio.gather(*(part.keep() for part in self._parts.values()), *chores)
         stopped = asyncio.create_task(stop.wait())
         try:
-            done, _ = await asyncio.wait([*work, stopped], return_when=asyncio.FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-            await stop.wait()
+            await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
         finally:
             await self._stop_parts()
-            for task in (*work, stopped):
+            for task in (work, stopped):
                 task.cancel()
-            await asyncio.wait([*work, stopped])
+            await asyncio.wait([work, stopped])
             self.home.stack_file.unlink(missing_ok=True)
-
-    def _end_leftovers(self) -> None:
-        """A supervisor that was killed leaves its children at work: they make way for ours, in order."""
-        for name, gently in (("worker", signal.SIGTERM), ("temporal", signal.SIGTERM), ("postgres", signal.SIGINT)):
-            if end_leftover(self.home, name, gently):
-                self.say(f"stopped the {name} that a killed `perdure up` had left behind")
 
     def _make_parts(self) -> None:
         url = self._database_url()
