@@ -24,7 +24,7 @@ from activities.sweeping.untold import UntoldLook
 from activities.world import World
 from perdure.model.activities import SWEEP
 from perdure.model.messages import Finding, Findings, Nothing
-from perdure.store import events
+from perdure.store import events, retention
 
 MOST = 100
 """Findings that one pass hands on; the next pass finds the rest again."""
@@ -55,8 +55,16 @@ class Sweeping:
             found: list[Finding] = []
             for look in looks:
                 found += await together([look()])
+            await together([self._let_go()])
             await self._record(found)
             return Findings(findings=tuple(found[:MOST]))
+
+    async def _let_go(self) -> list[Finding]:
+        """What is older than the retention: rows first, then the blobs that nothing refers to any more."""
+        async with self.world.database.transaction() as tx:
+            keys = await retention.forget(tx, self.world.retention_days)
+        await self.world.blobs.delete(keys)
+        return []
 
     async def _record(self, findings: Iterable[Finding]) -> None:
         async with self.world.database.transaction() as tx:

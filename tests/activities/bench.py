@@ -20,6 +20,7 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from temporalio.testing import ActivityEnvironment
 
+from activities.contact import Patience
 from activities.instances import Instances
 from activities.jobs import Starting
 from activities.logs import Watching
@@ -135,6 +136,12 @@ class Bench:
         shim.kill()
         until(lambda: not shim.alive)
 
+    async def revive(self, instance_id: UUID) -> None:
+        """Start its shim again, and wait until it answers."""
+        self.folder(instance_id).start()
+        shim = await self.world.agents.shim(await self.endpoint(instance_id))
+        await Patience(10.0)(shim.healthcheck)
+
     def kill_runners(self) -> None:
         """All there are: each job goes on without its runner."""
         for path in self.home.glob("instances/*/tasks/*/runner.json"):
@@ -143,7 +150,7 @@ class Bench:
                 runner.kill()
                 until(lambda: not runner.alive)  # noqa: B023
 
-    def lose_state(self, instance_id: UUID) -> None:
+    async def lose_state(self, instance_id: UUID) -> None:
         """The host comes back with an empty disk: its processes are gone, and its shim knows nothing."""
         self.kill_shim(instance_id)
         self.kill_runners()
@@ -153,7 +160,7 @@ class Bench:
                 process.kill()
         shutil.rmtree(folder.path / "tasks")
         (folder.path / "fences.json").unlink()
-        folder.start()
+        await self.revive(instance_id)
 
     # --- jobs -----------------------------------------------------------------------------------------------
 
@@ -204,6 +211,11 @@ class Bench:
             assert page, f"{length} bytes are committed and {len(stored)} stored"
             stored += page
         return stored
+
+    async def printed(self, step: JobStep, word: bytes) -> bool:
+        """Whether the job has written it, as its own host knows."""
+        logs = self.home.glob(f"instances/*/tasks/{step.key.job_id}/log")
+        return any(word in path.read_bytes() for path in logs)
 
     async def tasks(self, instance_id: UUID) -> list[UUID]:
         """What the shim has."""

@@ -94,8 +94,8 @@ async def test_a_host_that_never_answers_is_given_up_after_its_limit(bench: Benc
 async def test_a_job_that_its_host_forgot_is_never_started_again(bench: Bench) -> None:
     instance = await bench.instance()
     step = await bench.running(instance, f"echo once; {FOREVER}")
-    await eventually(lambda: _printed(bench, step.key.job_id, b"once"))
-    bench.lose_state(instance)
+    await eventually(lambda: bench.printed(step, b"once"))
+    await bench.lose_state(instance)
     for answer in (await bench.watch(step), await bench.start(step), await bench.submit(step)):
         assert answer.reason is JobReason.EXECUTOR_ERROR
         assert "lost its state" in answer.message
@@ -107,7 +107,7 @@ async def test_a_watch_outlives_its_runner(bench: Bench) -> None:
     instance = await bench.instance()
     step = await bench.running(instance, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done")
     watching = asyncio.create_task(bench.watch(step))
-    await eventually(lambda: _printed(bench, step.key.job_id, b"2"))
+    await eventually(lambda: bench.printed(step, b"2"))
     bench.kill_runners()
     outcome = await watching
     assert (outcome.reason, outcome.exit_status) == (JobReason.DONE_BY_RUNNER, 0)
@@ -119,12 +119,12 @@ async def test_a_host_that_comes_back_in_time_has_lost_nothing(bench: Bench) -> 
     step = await bench.running(instance, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done")
     patient = step.but(timing=step.timing.but(contact_lost=20.0))
     watching = asyncio.create_task(bench.watch(patient))
-    await eventually(lambda: _printed(bench, step.key.job_id, b"2"))
+    await eventually(lambda: bench.printed(step, b"2"))
     bench.kill_shim(instance)
     bench.kill_runners()
     await asyncio.sleep(0.3)
     assert not watching.done()
-    bench.folder(instance).start()
+    await bench.revive(instance)
     outcome = await watching
     assert (outcome.reason, outcome.exit_status) == (JobReason.DONE_BY_RUNNER, 0)
     assert await bench.log(step) == b"".join(b"%d\n" % number for number in range(1, 9))
@@ -172,7 +172,7 @@ async def test_what_nobody_watched_is_drained_before_the_task_goes(bench: Bench)
 async def test_a_running_job_is_killed_with_its_task(bench: Bench) -> None:
     instance = await bench.instance()
     step = await bench.running(instance, f"trap '' TERM; echo stubborn; {FOREVER}")
-    await eventually(lambda: _printed(bench, step.key.job_id, b"stubborn"))
+    await eventually(lambda: bench.printed(step, b"stubborn"))
     assert not (await bench.remove(step)).unreachable
     assert await bench.tasks(instance) == []
     assert (await bench.row(step)).log_complete
@@ -187,7 +187,7 @@ async def test_removing_a_job_that_never_ran_leaves_an_empty_complete_log(bench:
 
 async def test_a_stop_ends_the_job_for_the_reason_given(bench: Bench) -> None:
     step = await bench.running(await bench.instance(), f"trap 'exit 0' TERM; echo ready; {FOREVER}")
-    await eventually(lambda: _printed(bench, step.key.job_id, b"ready"))
+    await eventually(lambda: bench.printed(step, b"ready"))
     outcome = await bench.stop(step, grace=5)
     assert (outcome.reason, outcome.exit_status) == (JobReason.TERMINATED_BY_USER, 0)
     assert (await bench.watch(step)).reason is JobReason.TERMINATED_BY_USER
@@ -221,12 +221,6 @@ def _archive(files: dict[str, bytes]) -> bytes:
 
 async def _pieces(content: bytes) -> AsyncIterator[bytes]:
     yield content
-
-
-async def _printed(bench: Bench, job_id: object, word: bytes) -> bool:
-    """Whether the job has written it, as its own host knows."""
-    logs = list(bench.home.glob(f"instances/*/tasks/{job_id}/log"))
-    return any(word in path.read_bytes() for path in logs)
 
 
 async def _stored(bench: Bench, step: JobStep, word: bytes) -> bool:

@@ -16,11 +16,11 @@ from temporalio.client import Client, WorkflowHandle
 from activities.sweeping import Sweeping
 from perdure.backends import Order, ProviderInstance
 from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobStop
-from perdure.model.ids import instance_workflow_id, job_workflow_id
+from perdure.model.ids import instance_workflow_id, job_workflow_id, log_key
 from perdure.model.messages import Finding, JobEnd, JobStep, Nothing, Termination
 from perdure.model.statuses import JobReason, JobStatus
 from perdure.store import ends
-from tests.activities.bench import Bench
+from tests.activities.bench import Bench, eventually
 from tests.activities.test_instances import Cloud
 
 FOREVER = "while :; do sleep 0.1; done"
@@ -74,6 +74,7 @@ async def begin(client: Client, workflow_id: str) -> WorkflowHandle[Any, Any]:
 async def bring_up(scene: Scene) -> None:
     assert (await scene.bench.submit(scene.step)).reason is None
     assert (await scene.bench.start(scene.step)).reason is None
+    await eventually(lambda: scene.bench.printed(scene.step, b"begun"))
 
 
 async def test_what_has_its_owners_is_left_alone(scene: Scene) -> None:
@@ -136,7 +137,7 @@ async def test_the_blocks_of_a_lost_job_wait_until_its_host_is_heard_from(scene:
     await scene.sweep()
     assert await scene.value("SELECT count(*) FROM holdings WHERE quarantined_at IS NOT NULL") == 1
     assert "quarantine" not in {one.kind for one in await scene.sweep()}
-    scene.bench.folder(scene.step.instance_id).start()
+    await scene.bench.revive(scene.step.instance_id)
     (finding,) = [one for one in await scene.sweep() if one.kind == "quarantine"]
     assert finding.settled
     assert await scene.value("SELECT count(*) FROM holdings") == 0
@@ -248,6 +249,20 @@ async def test_one_bad_object_stops_no_other(scene: Scene, caplog: pytest.LogCap
     found = await scene.sweep()
     assert [one.kind for one in found] == ["closed-instance"]
     assert "could not look at something" in caplog.text
+
+
+async def test_what_is_older_than_the_retention_is_let_go_with_its_log(scene: Scene) -> None:
+    await bring_up(scene)
+    assert not (await scene.bench.remove(scene.step)).unreachable
+    await _end(scene)
+    await scene.bench.execute("UPDATE runs SET status = 'done', ended_at = now() - interval '1 hour'")
+    await scene.sweep()
+    key = log_key(scene.ids["job"])
+    assert await scene.bench.world.blobs.read_log(key, 0, 5) == b"begun"
+    scene.bench.world.retention_days = 0.001
+    await scene.sweep()
+    assert await scene.value("SELECT count(*) FROM runs") == 0
+    assert await scene.bench.world.blobs.read_log(key, 0, 5) == b""
 
 
 async def _orphan(bench: Bench, epoch: int | None = None) -> UUID:
