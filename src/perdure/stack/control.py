@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 
 from perdure.agents.identity import Process
-from perdure.stack import living
 from perdure.stack.home import Home, StackError
 from perdure.stack.part import end_leftovers, last_line
 from perdure.stack.supervisor import Options, supervise
@@ -95,6 +94,8 @@ def down(home: Home, say: Callable[[str], None], *, everything: bool = False, de
     """
     if delete_state and not everything:
         raise StackError("deleting the state would leave jobs behind that nobody knows of", hint="add --all")
+    from perdure.stack import living
+
     was_up = home.path.exists() and home.locked()
     if was_up:
         _stop_supervisor(home, say, everything)
@@ -121,6 +122,8 @@ def _stop_supervisor(home: Home, say: Callable[[str], None], everything: bool) -
     supervisor = Process.model_validate(found["supervisor"]) if found and found["supervisor"] else None
     if supervisor is None or not supervisor.alive:
         raise StackError(f"something else holds {home.path / 'lock'}", hint="is a `perdure up` just starting?")
+    from perdure.stack import living
+
     if everything:
         asyncio.run(living.stop_runs(home, say))
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -51,6 +52,7 @@ def main() -> None:
     )
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    gc.disable()  # all that is made while importing stays
     try:
         asyncio.run(run(Settings.read()))
     except PerdureError as error:
@@ -87,6 +89,9 @@ async def _work(settings: Settings) -> None:
     from perdure.stack import assembly
     from perdure.store.database import Database
 
+    gc.freeze()
+    gc.enable()
+    log.info("worker %s starts, process %d", settings.worker, os.getpid())
     client, _ = await asyncio.gather(_temporal(), _migrated(settings.database_url))
     database = Database(settings.database_url)
     try:
@@ -143,7 +148,9 @@ async def _temporal() -> Client:
         await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
         return client
 
-    return await _patiently(f"Temporal at {target}", connect, RuntimeError, RPCError)
+    client = await _patiently(f"Temporal at {target}", connect, RuntimeError, RPCError)
+    log.info("connected to Temporal at %s, namespace %s", target, client.namespace)
+    return client
 
 
 async def _migrated(url: str) -> None:
@@ -159,6 +166,7 @@ async def _migrated(url: str) -> None:
         raise StackError(
             f"the database was written by a newer Perdure ({error})", hint="install that version, or newer"
         ) from None
+    log.info("the database has the newest tables")
 
 
 async def _search_attributes(client: Client) -> None:
