@@ -79,6 +79,12 @@ def start(
     )
 
 
+def let_go(step: workflow.ActivityHandle[Any]) -> None:
+    """Cancel a step whose answer nobody wants any more."""
+    step.add_done_callback(lambda done: done.cancelled() or done.exception())
+    step.cancel()
+
+
 async def tell(nudges: Iterable[Nudge]) -> None:
     """Tell other workflows, each a row already. One that is closed is an ordinary answer."""
     await asyncio.gather(*(_tell(nudge) for nudge in nudges))

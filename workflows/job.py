@@ -8,7 +8,7 @@ from datetime import timedelta
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from workflows.calls import start, tell, transact, unbroken
+from workflows.calls import let_go, start, tell, transact, unbroken
 
 with workflow.unsafe.imports_passed_through():
     from perdure.model import activities as do
@@ -115,7 +115,7 @@ class JobWorkflow:
             await self._stop_gently(watch)
         if watch.done():
             return await _answer(watch)
-        watch.cancel()
+        let_go(watch)
         return self._stopped()
 
     async def _unless_stopped(self, step: Activity[JobStep, JobOutcome], limit: float, summary: str) -> JobOutcome:
@@ -125,7 +125,7 @@ class JobWorkflow:
         await workflow.wait_condition(lambda: running.done() or self._stop is not None)
         if running.done():
             return await _answer(running)
-        running.cancel()
+        let_go(running)
         return self._stopped()
 
     def _stopped(self) -> JobOutcome:
@@ -153,7 +153,7 @@ class JobWorkflow:
         except TimeoutError:
             workflow.logger.warning("a graceful stop took longer than stop_duration: killing")
         if stopping is not None and not stopping.done():
-            stopping.cancel()
+            let_go(stopping)
 
     async def _clean_up(self, outcome: JobOutcome) -> JobOutcome:
         """Nothing is left at the agent, the end is written, the block is free, and all who wait have been told."""

@@ -1,0 +1,149 @@
+"""A fresh embedded stack a test, with the numbers of its lifecycle shrunk, and everything checked at rest."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from perdure.client import PerdureClient
+from perdure.model.api import RunRow
+from perdure.model.errors import ControlPlaneError, NotFound
+from perdure.model.messages import RunRequest
+from perdure.model.statuses import RunStatus
+
+PERDURE = str(Path(sys.executable).parent / "perdure")
+DEADLY = str(Path(__file__).parent.parent / "support" / "deadly")
+
+QUICK = {
+    "heartbeat": 2.0,
+    "watch_heartbeat": 3.0,
+    "activity_retry": 0.1,
+    "retry_backoff": [0.5],
+    "stop_grace": 2.0,
+    "abort_bound": 5.0,
+    "sweep_grace": 3.0,
+}
+
+
+@dataclass
+class Installation:
+    """An embedded stack under its own ``PERDURE_HOME``."""
+
+    home: Path
+    extra: dict[str, str] = field(default_factory=dict)
+    client: PerdureClient | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PERDURE_", "TEMPORAL_"))
+        }
+        return clean | {"PERDURE_HOME": str(self.home), "PERDURE_TIMING": json.dumps(QUICK)} | self.extra
+
+    def perdure(self, *words: str, check: bool = True, seconds: float = 90) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [PERDURE, *words], env=self.environment, capture_output=True, text=True, timeout=seconds, cwd=self.home
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"perdure {' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def pids(self) -> dict[str, int]:
+        return json.loads((self.home / "stack.json").read_text())["pids"]
+
+    def agents(self, word: str) -> list[psutil.Process]:
+        """This installation's shims, runners or keepers."""
+        found = []
+        for process in psutil.process_iter(["pid", "cmdline"]):
+            line = " ".join(process.info["cmdline"] or ())
+            if str(self.home) in line and word in line:
+                found.append(process)
+        return found
+
+    def kill(self, part: str, number: int = signal.SIGKILL) -> None:
+        os.kill(self.pids()[part], number)
+
+    async def connected(self) -> PerdureClient:
+        if self.client is None:
+            self.client = await PerdureClient.connect(environ=self.environment)
+        return self.client
+
+    async def submit(self, name: str, *commands: str, **fields: object) -> UUID:
+        client = await self.connected()
+        configuration = {"type": "task", "commands": list(commands), **fields}
+        return await client.apply("main", name, RunRequest(configuration=configuration, user="test"))
+
+    async def run(self, run_id: UUID) -> RunRow | None:
+        client = await self.connected()
+        with suppress(NotFound, ControlPlaneError):
+            return await client.get_run("main", run_id=run_id)
+        return None
+
+    async def until(self, run_id: UUID, *wanted: str, seconds: float = 60) -> RunRow:
+        """Wait for a status. Never through an API that needs what was just killed to be there."""
+        deadline = time.monotonic() + seconds
+        row = None
+        while time.monotonic() < deadline:
+            row = await self.run(run_id)
+            if row is not None and (row.status in wanted or (not wanted and RunStatus(row.status).final)):
+                return row
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"after {seconds} s still {row.status if row else 'nowhere'}: {row}")
+
+    async def end(self, run_id: UUID, seconds: float = 90) -> RunRow:
+        return await self.until(run_id, seconds=seconds)
+
+    async def log(self, row: RunRow, node: int = 0, attempt: int = 0) -> bytes:
+        client = await self.connected()
+        pieces = client.follow_logs("main", row.name, run_id=row.run_id, node=node, attempt=attempt, wait=False)
+        return b"".join([piece.data async for piece in pieces])
+
+    async def at_rest(self, seconds: float = 30) -> None:
+        """Every invariant holds, and nothing of any job is left, once nothing moves any more."""
+        client = await self.connected()
+        deadline = time.monotonic() + seconds
+        while True:
+            broken = [check for check in await client.doctor() if not check.ok]
+            left = [*self.agents("perdure.agents.runner"), *self.agents("keeper")]
+            if not broken and not left:
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not at rest: {broken} {left}")
+            await asyncio.sleep(0.5)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder of its own, short enough for sockets, and entered by others if need be."""
+    folder = Path(tempfile.mkdtemp(prefix="pf-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest_asyncio.fixture
+async def installation(home: Path, request: pytest.FixtureRequest) -> AsyncIterator[Installation]:
+    """Up, and taken down wholly at the end. ``@pytest.mark.parametrize("die", …, indirect=True)`` is not needed:
+    a test that wants its worker to die asks for ``deadly``."""
+    stack = Installation(home)
+    stack.perdure("up", "--detach")
+    try:
+        yield stack
+    finally:
+        stack.perdure("down", "--all", "--delete-state", check=False)
+        assert not stack.agents("perdure.agents"), "agents were left behind"
