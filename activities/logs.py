@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.contact import Patience, Place, heartbeats, task_of
 from activities.copying import LogCopy
@@ -126,23 +123,3 @@ async def _enlisted(world: World, step: JobStep) -> AsyncIterator[None]:
     finally:
         async with world.database.transaction() as tx:
             await jobs.drop_watch(tx, step.key.job_id, world.incarnation)
-
-
-async def take_over_watches(world: World) -> int:
-    """Fail the watches that this worker's earlier incarnations left, so that they move at once instead of after
-    their heartbeat timeout. To be called once, when a worker starts. Returns how many moved."""
-    async with world.database.transaction() as tx:
-        tokens = await jobs.stale_watches(tx, world.worker, world.incarnation)
-    moved = await asyncio.gather(*(_fail_watch(world, token) for token in tokens))
-    return sum(moved)
-
-
-async def _fail_watch(world: World, token: bytes) -> bool:
-    handle = world.temporal.get_async_activity_handle(task_token=token)
-    try:
-        await handle.fail(ApplicationError("the worker that watched this job has gone", type="worker-gone"))
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-        return False
-    return True
