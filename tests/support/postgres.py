@@ -25,6 +25,9 @@ from perdure.store.migrations import migrate
 
 TEMPLATE = "migrated"
 
+QUICK = ("fsync=off", "full_page_writes=off", "autovacuum=off", "shared_buffers=16MB", "wal_level=minimal")
+"""Settings that make a new database cheap (0.2 instead of 0.7 s on a busy machine)."""
+
 
 @dataclass(frozen=True)
 class Server:
@@ -72,7 +75,7 @@ def start(folder: Path, *settings: str) -> Server:
         cwd="/",
         **as_user,
     )
-    options = ("listen_addresses=", "max_connections=200", *settings)
+    options = ("listen_addresses=", "max_connections=200", "max_wal_senders=0", *settings)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [programs / "postgres", "-D", folder / "data", "-k", sockets]
@@ -127,7 +130,7 @@ def postgres_server() -> Iterator[Server]:
     """The session's server. ``fsync`` is off: tests kill processes, not power."""
     root = Path(tempfile.mkdtemp(prefix="perdure-pg-"))
     root.chmod(0o755)
-    server = start(root / "server", "fsync=off", "full_page_writes=off")
+    server = start(root / "server", *QUICK)
     try:
         asyncio.run(_make_template(server))
         yield server

@@ -41,8 +41,7 @@ _PLACES = text("""
 async def claim(tx: AsyncConnection, request: ClaimRequest, offers: Offers) -> ClaimAnswer:
     """Ask for all nodes of a replica: granted if they fit now and nobody in front wants them; else the claim waits,
     or is refused. Asking again gives the same answer, or what has become of the claim since."""
-    project_id = await projects.ensure(tx, request.project)
-    await projects.lock(tx, project_id)
+    project_id = await projects.lock_named(tx, request.project)
     new = (await tx.execute(_INSERT, _values(request, project_id))).one_or_none() is not None
     if not new and (known := await answer(tx, request.claim_id)).status is not ClaimStatus.WAITING:
         return known
@@ -78,18 +77,16 @@ async def withdraw(tx: AsyncConnection, claim_id: UUID, offers: Offers) -> tuple
 
     What comes free is granted at once. Doing it again changes nothing.
     """
-    found = text("SELECT project_id FROM claims WHERE id = :id")
-    project_id = (await tx.execute(found, {"id": claim_id})).scalar()
+    query = text("""
+        SELECT p.id FROM projects p JOIN claims c ON c.project_id = p.id WHERE c.id = :id FOR NO KEY UPDATE OF p
+    """)
+    project_id = (await tx.execute(query, {"id": claim_id})).scalar()
     if project_id is None:
         return ()
-    await projects.lock(tx, project_id)
-    left = text("""
-        UPDATE claims SET status = 'released', ended_at = now() WHERE id = :id AND status = 'waiting' RETURNING id
-    """)
-    if (await tx.execute(left, {"id": claim_id})).one_or_none() is not None:
-        return tuple(it.nudge for it in await queue.grant_waiting(tx, project_id, offers))
-    freed = await releases.release(tx, claim_id, spare_jobs=True)
-    return await releases.hand_on(tx, project_id, freed, offers)
+    released = await releases.release(tx, claim_id, leave=True, spare_jobs=True)
+    if not released.closed and not released.instances:
+        return ()
+    return await releases.hand_on(tx, project_id, released.doubtful, offers)
 
 
 async def _not_now(

@@ -12,18 +12,25 @@ from perdure.core.allocation import Offers
 from perdure.model.events import JobEnded, Nudge
 from perdure.model.messages import JobEnd
 from perdure.model.statuses import JobReason, JobStatus
-from perdure.store import events, projects, releases
+from perdure.store import projects, releases
 
 _END = text("""
-    INSERT INTO jobs (id, run_id, replica, node, submission, claim_id, instance_id, status, reason, exit_status,
-                      message, working_dir, username, log_bytes, log_complete, heard, submitted_at, ended_at)
-    VALUES (:id, :run, :replica, :node, :submission, :claim, :instance, :status, :reason, :exit_status,
-            :message, '', '', 0, false, false, :at, :at)
-    ON CONFLICT (id) DO UPDATE SET
-        status = EXCLUDED.status, reason = EXCLUDED.reason, exit_status = EXCLUDED.exit_status,
-        message = EXCLUDED.message, ended_at = EXCLUDED.ended_at
-    WHERE jobs.ended_at IS NULL
-    RETURNING id
+    WITH ended AS (
+        INSERT INTO jobs (id, run_id, replica, node, submission, claim_id, instance_id, status, reason, exit_status,
+                          message, working_dir, username, log_bytes, log_complete, heard, submitted_at, ended_at)
+        VALUES (:id, :run, :replica, :node, :submission, :claim, :instance, :status, :reason, :exit_status,
+                :message, '', '', 0, false, false, :at, :at)
+        ON CONFLICT (id) DO UPDATE SET
+            status = EXCLUDED.status, reason = EXCLUDED.reason, exit_status = EXCLUDED.exit_status,
+            message = EXCLUDED.message, ended_at = EXCLUDED.ended_at
+        WHERE jobs.ended_at IS NULL
+        RETURNING id
+    ), unwatched AS (
+        DELETE FROM watches WHERE job_id IN (SELECT id FROM ended)
+    ), noted AS (
+        INSERT INTO events (at, kind, subject_id, text) SELECT :at, 'job', id, :words FROM ended
+    )
+    SELECT id FROM ended
 """)
 
 _QUARANTINE = text("""
@@ -44,30 +51,29 @@ async def end_job(tx: AsyncConnection, end: JobEnd, offers: Offers) -> tuple[Nud
     if (await tx.execute(_END, _values(end))).one_or_none() is None:
         written = (await tx.execute(text("SELECT * FROM jobs WHERE id = :id"), {"id": end.key.job_id})).one()
         return (Nudge(workflow_id=end.owner, news=_written(written)),)
-    await tx.execute(text("DELETE FROM watches WHERE job_id = :id"), {"id": end.key.job_id})
-    await events.record(tx, "job", end.key.job_id, f"{end.status.value}: {end.reason.value}", at=end.at)
     nudges = (Nudge(workflow_id=end.owner, news=_news(end)),)
     if end.quarantine:
         values = {"claim": end.claim_id, "node": end.key.node, "job": end.key.job_id}
         await tx.execute(_QUARANTINE, values)
         return nudges
-    freed = await releases.release(tx, end.claim_id, node=end.key.node)
-    return nudges + await releases.hand_on(tx, project_id, freed, offers)
+    released = await releases.release(tx, end.claim_id, node=end.key.node)
+    return nudges + await releases.hand_on(tx, project_id, released.doubtful, offers)
 
 
 async def lift_quarantine(tx: AsyncConnection, job_id: UUID, offers: Offers) -> tuple[Nudge, ...]:
     """The host of a lost job was heard from, and nothing of the job is left on it: its blocks are free again."""
-    query = text("SELECT i.project_id, h.claim_id, h.node FROM holdings h JOIN instances i ON i.id = h.instance_id")
-    row = (
-        await tx.execute(text(f"{query.text} WHERE h.quarantined_job = :job LIMIT 1"), {"job": job_id})
-    ).one_or_none()
+    query = text("""
+        SELECT i.project_id, h.claim_id, h.node FROM holdings h JOIN instances i ON i.id = h.instance_id
+        WHERE h.quarantined_job = :job LIMIT 1
+    """)
+    row = (await tx.execute(query, {"job": job_id})).one_or_none()
     if row is None:
         return ()
     await projects.lock(tx, row.project_id)
     lift = text("UPDATE holdings SET quarantined_at = NULL, quarantined_job = NULL WHERE quarantined_job = :job")
     await tx.execute(lift, {"job": job_id})
-    freed = await releases.release(tx, row.claim_id, node=row.node)
-    return await releases.hand_on(tx, row.project_id, freed, offers)
+    released = await releases.release(tx, row.claim_id, node=row.node)
+    return await releases.hand_on(tx, row.project_id, released.doubtful, offers)
 
 
 async def _lock_project(tx: AsyncConnection, run_id: UUID) -> UUID | None:
@@ -91,6 +97,7 @@ def _values(end: JobEnd) -> dict[str, Any]:
         "exit_status": end.exit_status,
         "message": end.message,
         "at": end.at,
+        "words": f"{end.status.value}: {end.reason.value}",
     }
 
 

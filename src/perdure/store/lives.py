@@ -114,18 +114,15 @@ async def lost(tx: AsyncConnection, news: InstanceLost, offers: Offers) -> Insta
         return await view(tx, row.id)
     await events.record(tx, "instance", row.id, f"lost: {news.reason.value}: {news.message}")
     nudges: list[Nudge] = []
-    freed: set[UUID] = set()
+    released = releases.Released()
     for claim in (await tx.execute(_HOLDERS, {"id": row.id})).all():
         nudges.append(Nudge(workflow_id=claim.owner, news=_failed(claim, row, news)))
         gathering = claim.status == "granted"
         for node in [None] if gathering else claim.nodes:
-            freed.update(
-                await releases.release(
-                    tx, claim.id, node=node, keep=claim.keep, status="failed", message=news.message
-                )
+            released |= await releases.release(
+                tx, claim.id, node=node, keep=claim.keep, status="failed", message=news.message
             )
-    freed.discard(row.id)
-    nudges += await releases.hand_on(tx, row.project_id, sorted(freed), offers)
+    nudges += await releases.hand_on(tx, row.project_id, released.doubtful, offers)
     return await view(tx, row.id, tuple(nudges))
 
 

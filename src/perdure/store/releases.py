@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import text
@@ -23,21 +24,27 @@ _FREE = text("""
         RETURNING h.instance_id
     ), counted AS (
         SELECT instance_id, count(*) AS blocks FROM freed GROUP BY instance_id
+    ), closed AS (
+        UPDATE claims SET status = :status, ended_at = now(), message = :message
+        WHERE id = :claim AND (
+            status IN ('granted', 'ready')
+            AND (SELECT count(*) FROM freed) = (SELECT count(*) FROM holdings WHERE claim_id = :claim)
+            OR status = 'waiting' AND :leave)
+        RETURNING id
+    ), less AS (
+        UPDATE instances i SET
+            busy_blocks = i.busy_blocks - counted.blocks,
+            status = CASE WHEN i.status = 'busy' AND i.busy_blocks = counted.blocks THEN 'idle' ELSE i.status END,
+            idle_since = CASE WHEN i.busy_blocks = counted.blocks THEN now() ELSE i.idle_since END,
+            keep_until = now() + CAST(:keep AS float) * interval '1 second'
+        FROM counted WHERE i.id = counted.instance_id
+        RETURNING i.id, i.status, i.busy_blocks, i.fleet_id
     )
-    UPDATE instances i SET
-        busy_blocks = i.busy_blocks - counted.blocks,
-        status = CASE WHEN i.status = 'busy' AND i.busy_blocks = counted.blocks THEN 'idle' ELSE i.status END,
-        idle_since = CASE WHEN i.busy_blocks = counted.blocks THEN now() ELSE i.idle_since END,
-        keep_until = now() + CAST(:keep AS float) * interval '1 second'
-    FROM counted WHERE i.id = counted.instance_id
-    RETURNING i.id
+    SELECT less.id, less.busy_blocks = 0 AND (less.status = 'pending' OR f.status = 'terminating') AS doubtful,
+           EXISTS (SELECT 1 FROM closed) AS closed
+    FROM (SELECT 1) one LEFT JOIN less ON true LEFT JOIN fleets f ON f.id = less.fleet_id
 """)
-
-_CLOSE = text("""
-    UPDATE claims SET status = :status, ended_at = now(), message = :message
-    WHERE id = :claim AND status IN ('granted', 'ready')
-      AND NOT EXISTS (SELECT 1 FROM holdings h WHERE h.claim_id = :claim)
-""")
+"""A statement sees the rows as they were before it, so that the claim is empty when all it held is freed."""
 
 _CORDON = text("""
     UPDATE instances i SET status = 'terminating', reason = :reason, message = :message, idle_since = NULL
@@ -54,39 +61,65 @@ _UNWANTED = text("""
 """)
 
 
+@dataclass(frozen=True)
+class Released:
+    """What came free."""
+
+    instances: frozenset[UUID] = frozenset()
+    doubtful: frozenset[UUID] = frozenset()
+    """Of these, those that nobody may want any more."""
+
+    closed: bool = False
+    """The claim holds nothing any more, since now."""
+
+    def __or__(self, other: Released) -> Released:
+        return Released(
+            self.instances | other.instances, self.doubtful | other.doubtful, self.closed or other.closed
+        )
+
+
 async def release(
     tx: AsyncConnection,
     claim_id: UUID,
     *,
     node: int | None = None,
+    leave: bool = False,
     spare_jobs: bool = False,
     keep: float = 0.0,
     status: str = "released",
     message: str = "",
-) -> list[UUID]:
+) -> Released:
     """Give back what a claim holds (of one node), and close the claim when that was the last of it.
 
     Args:
+        leave: the queue too, if it waits.
         spare_jobs: leave what is under a job that has not ended.
         keep: seconds for which the instances are not retired.
         status: of the claim, once it holds nothing.
-
-    Returns:
-        The instances that have free blocks now.
     """
-    values = {"claim": claim_id, "node": node, "spare_jobs": spare_jobs, "keep": keep}
-    freed = [row.id for row in await tx.execute(_FREE, values)]
-    await tx.execute(_CLOSE, {"claim": claim_id, "status": status, "message": message})
-    return freed
+    values = {
+        "claim": claim_id,
+        "node": node,
+        "leave": leave,
+        "spare_jobs": spare_jobs,
+        "keep": keep,
+        "status": status,
+        "message": message,
+    }
+    rows = (await tx.execute(_FREE, values)).all()
+    freed = [row for row in rows if row.id is not None]
+    return Released(
+        frozenset(row.id for row in freed), frozenset(row.id for row in freed if row.doubtful), rows[0].closed
+    )
 
 
 async def hand_on(
-    tx: AsyncConnection, project_id: UUID, freed: Sequence[UUID], offers: Offers
+    tx: AsyncConnection, project_id: UUID, doubtful: Iterable[UUID], offers: Offers
 ) -> tuple[Nudge, ...]:
     """Grant what came free to whoever waits; then let go of instances that nobody wants: those of a fleet that is
     being deleted, and those the provider has not even been asked for."""
     nudges = [it.nudge for it in await queue.grant_waiting(tx, project_id, offers)]
-    for instance_id in freed:
+    for instance_id in sorted(doubtful):
         row = (await tx.execute(_UNWANTED, {"id": instance_id})).one_or_none()
         if row is None:
             continue
