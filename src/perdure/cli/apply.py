@@ -12,7 +12,7 @@ from perdure.cli.documents import Shown, Source, check, read
 from perdure.cli.plan import show_plan
 from perdure.cli.session import connect
 from perdure.cli.terminal import ask, confirm, say
-from perdure.client.client import PerdureClient, user_name
+from perdure.client.client import PerdureClient, check_names, user_name
 from perdure.client.code import check_limit
 from perdure.client.inputs import environment, sealed
 from perdure.client.naming import random_name
@@ -58,6 +58,7 @@ def apply_file(options: ApplyOptions) -> int:
 async def _apply(options: ApplyOptions, source: Source, document: Document) -> int:
     named: str = document.setdefault("name", random_name())
     values = environment(document, options.env)
+    check_names(options.project, named)
     parts = await asyncio.to_thread(look, document, source.folder)
     client = await connect()
     hello = await client.hello()
@@ -87,6 +88,7 @@ async def _apply(options: ApplyOptions, source: Source, document: Document) -> i
     run_id = await client.apply(options.project, named, request)
     say().print(f"Run {named} is submitted.")
     if options.detach:
+        await client.registered(options.project, named, run_id)
         say().print(f"Follow it with: perdure logs {named} -f", style="dim")
         return 0
     return await Attached(client, options.project, named, run_id, plan.nodes, yes=options.yes).follow()
@@ -95,7 +97,8 @@ async def _apply(options: ApplyOptions, source: Source, document: Document) -> i
 async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, document: Document) -> bool:
     """Whether to go ahead. A run of this name that has not ended is stopped first, if that is what is wanted."""
     if plan.active is None:
-        return options.yes or confirm(f"Submit the run {plan.name}?")
+        doubt = "" if plan.offers else " Nothing can run it now: it waits if its `retry` says so, or fails."
+        return options.yes or confirm(f"Submit the run {plan.name}?{doubt}")
     active = plan.active
     if not options.force:
         unchanged = await _unchanged(client, options.project, active, document)

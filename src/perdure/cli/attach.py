@@ -65,7 +65,7 @@ class Attached:
         try:
             async for piece in pieces:
                 if piece.data:
-                    await self.waiting.stop()
+                    await self.waiting.started()
                 self.output.write(piece)
                 if piece.complete:
                     self.waiting.start()
@@ -104,6 +104,7 @@ class Attached:
     def _ask(self) -> str:
         """Blocks the loop: nothing is written over the question. Ctrl-C at it means stop."""
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        say().print()
         try:
             return ask(f"Stop run {self.name}, detach from it, or continue?", LEAVE, "c")
         except KeyboardInterrupt:

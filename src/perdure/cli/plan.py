@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from rich.table import Table
 from rich.text import Text
 
@@ -12,18 +14,18 @@ from perdure.model.api import Plan
 
 OFFERS_SHOWN = 3
 
+WIDE = 96
+"""Columns of a terminal that two columns of values fit on, each value of at most ``SHORT`` characters."""
+
+SHORT = 30
+
 
 def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]]) -> None:
     """Every value in force, what goes along, then the offers, or why there are none."""
-    values = Table.grid(padding=(0, 2))
-    values.add_column(style="bold", no_wrap=True)
-    values.add_column(overflow="fold")
     given = {name.lower() for name, _ in plan.effective}
     ours = [("Run", plan.name), ("Project", project), ("User", user)]
     shown = [(name, value) for name, value in ours if name.lower() not in given]
-    for name, value in [*shown, *plan.effective, *code]:
-        values.add_row(Text(name[:1].upper() + name[1:]), Text(value))
-    say().print(values)
+    _show_values([*shown, *plan.effective, *code])
     say().print()
     if plan.offers:
         say().print(offer_table(plan.offers[:OFFERS_SHOWN]))
@@ -37,6 +39,31 @@ def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]]) 
     for warning in plan.warnings:
         say().print(Text("Warning: ", style="yellow") + Text(warning))
     say().print()
+
+
+def _show_values(values: list[tuple[str, str]]) -> None:
+    """Short ones side by side where the terminal is wide enough, and in order down the columns."""
+    wide = say().width >= WIDE
+    short = [one for one in values if wide and len(one[1]) <= SHORT]
+    half = (len(short) + 1) // 2
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(2 if wide else 1):
+        grid.add_column(style="bold", no_wrap=True)
+        grid.add_column(overflow="fold", min_width=SHORT if wide else None)
+    for left, right in zip_longest(short[:half], short[half:], fillvalue=("", "")):
+        grid.add_row(*_cells(*left), *_cells(*right))
+    say().print(grid)
+    rest = Table.grid(padding=(0, 2))
+    rest.add_column(style="bold", no_wrap=True)
+    rest.add_column(overflow="fold")
+    for name, value in values:
+        if (name, value) not in short:
+            rest.add_row(*_cells(name, value))
+    say().print(rest)
+
+
+def _cells(name: str, value: str) -> tuple[Text, Text]:
+    return Text(name[:1].upper() + name[1:]), Text(value)
 
 
 def _counted(plan: Plan) -> str:

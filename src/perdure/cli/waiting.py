@@ -50,6 +50,15 @@ class Waiting:
             with suppress(asyncio.CancelledError):
                 await task
 
+    async def started(self) -> None:
+        """Output has come: clear the screen, and say what there is to say of a run that runs."""
+        if self._task is None:
+            return
+        await self.stop()
+        run = await self._look()
+        if run is not None and run.status == RunStatus.RUNNING:
+            self._say_changes(run, None)
+
     async def _show(self) -> None:
         if not say().is_terminal:
             await self._watch(None)

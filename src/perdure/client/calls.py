@@ -30,7 +30,7 @@ Out = TypeVar("Out", bound=Message)
 SUSPICIOUS_AFTER = 1.0
 """Seconds without a worker having taken a call before we look whether there is one."""
 
-TAKEN_WITHIN = 15.0
+TAKEN_WITHIN = 10.0
 """Seconds in which a busy worker must have taken a call."""
 
 HEARTBEAT = 5.0
@@ -53,7 +53,7 @@ class Calls:
         self.place = place
 
     async def __call__(
-        self, call: Activity[In, Out], request: In, *, within: float = 30.0, beats: bool = False
+        self, call: Activity[In, Out], request: In, *, within: float = 10.0, beats: bool = False
     ) -> Out:
         """Execute one call. ``within``: seconds it may run, its own long polling included. ``beats``: the worker
         heartbeats, so that one that dies is noticed at once.
@@ -85,6 +85,7 @@ class Calls:
             result_type=call.gives,
             schedule_to_start_timeout=timedelta(seconds=TAKEN_WITHIN),
             start_to_close_timeout=timedelta(seconds=within),
+            schedule_to_close_timeout=timedelta(seconds=within + TAKEN_WITHIN),
             heartbeat_timeout=timedelta(seconds=HEARTBEAT) if beats else None,
             retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=3),
             priority=Priority(priority_key=PRIORITY_PERSON),
@@ -165,9 +166,7 @@ def _raise_failure(error: ActivityFailureError, name: str) -> NoReturn:
     if isinstance(cause, ApplicationError):
         raise problem_in(cause) from error
     if isinstance(cause, TimeoutError):
-        if cause.type is TimeoutType.SCHEDULE_TO_START:
-            raise ControlPlaneError(
-                f"no worker took the call {name} within {TAKEN_WITHIN:.0f} s", hint=NO_WORKER_HINT
-            ) from error
+        if cause.type in (TimeoutType.SCHEDULE_TO_START, TimeoutType.SCHEDULE_TO_CLOSE):
+            raise ControlPlaneError(f"no worker answered the call {name} in time", hint=NO_WORKER_HINT) from error
         raise ControlPlaneError(f"the worker did not answer {name} in time", hint=NO_WORKER_HINT) from error
     raise ControlPlaneError(f"the call {name} failed: {cause or error}") from error

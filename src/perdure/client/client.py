@@ -25,8 +25,8 @@ from perdure.client.calls import Calls, check_size, problem_in, unreachable
 from perdure.client.connection import Place, connect, find_temporal
 from perdure.client.logs import LogPiece, follow
 from perdure.model import api
-from perdure.model.errors import Conflict, InvalidConfiguration, NotFound
-from perdure.model.ids import fleet_workflow_id, run_workflow_id
+from perdure.model.errors import Conflict, ControlPlaneError, InvalidConfiguration, NotFound, UserError
+from perdure.model.ids import PROJECT_NAME, RESOURCE_NAME, fleet_workflow_id, run_workflow_id
 from perdure.model.messages import FleetInput, Nothing, RunRequest
 from perdure.model.names import (
     FLEET_WORKFLOW,
@@ -39,7 +39,7 @@ from perdure.model.names import (
 )
 from perdure.model.statuses import RunStatus
 
-STUCK_ATTEMPTS = 3
+STUCK_ATTEMPTS = 2
 """A run whose workflow task failed this often in a row does not hear signals."""
 
 
@@ -144,7 +144,9 @@ class PerdureClient:
 
         Raises:
             Conflict: a run of this name has not ended.
+            UserError: the name or the project is not one; the request is too large.
         """
+        check_names(project, name)
         check_size(request)
         kind = str(request.configuration.get("type", "task"))
         attributes = {
@@ -177,21 +179,32 @@ class PerdureClient:
         handle = self.temporal.get_workflow_handle(run_workflow_id(project, name))
         try:
             await handle.signal(SIGNAL_STOP, {"abort": abort, "by": by if by is not None else user_name()})
-            if abort:
-                await self._end_if_deaf(handle)
+            deaf = abort and await self._end_if_deaf(handle)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise unreachable(error, self.place) from error
             await self.get_run(project, name)
             return False
+        if deaf:
+            await self._sweep()
         return True
 
-    async def _end_if_deaf(self, handle: WorkflowHandle[Any, Any]) -> None:
+    async def _end_if_deaf(self, handle: WorkflowHandle[Any, Any]) -> bool:
         described = await handle.describe()
-        pending = described.raw_description.pending_workflow_task
-        if pending.attempt > STUCK_ATTEMPTS:
+        deaf = described.raw_description.pending_workflow_task.attempt > STUCK_ATTEMPTS
+        if deaf:
             await handle.terminate(reason="aborted: its workflow task keeps failing, it cannot hear a stop")
+        return deaf
+
+    async def _sweep(self) -> None:
+        """See to what nobody owns now, instead of within a minute."""
+        try:
             await self.temporal.get_schedule_handle(SWEEP_SCHEDULE).trigger()
+        except RPCError as error:
+            raise ControlPlaneError(
+                f"the run is ended, but what it held is not swept: no schedule {SWEEP_SCHEDULE} ({error.message})",
+                hint="a worker makes it when it starts: see that one runs",
+            ) from error
 
     async def closed(self, project: str, name: str, run_id: UUID) -> None:
         """Return when the run's workflow has closed, however it ended; Temporal may have forgotten it since.
@@ -245,6 +258,7 @@ class PerdureClient:
 
     async def apply_fleet(self, project: str, name: str, configuration: Mapping[str, Any], user: str = "") -> bool:
         """Make a fleet, or change the one of that name. True: it is new."""
+        check_names(project, name)
         workflow_id = fleet_workflow_id(project, name)
         try:
             await self._start(
@@ -298,6 +312,17 @@ def _search_attributes(values: Mapping[str, str]) -> TypedSearchAttributes:
     return TypedSearchAttributes(
         [SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items()]
     )
+
+
+def check_names(project: str, name: str) -> None:
+    """
+    Raises:
+        UserError: either is not a name.
+    """
+    if not PROJECT_NAME.match(project):
+        raise UserError(f"{project!r} is not the name of a project", hint="1 to 50 of a-z, A-Z, 0-9, - and _")
+    if not RESOURCE_NAME.match(name):
+        raise UserError(f"{name!r} is not a name", hint="2 to 41 of a-z, 0-9 and -, a letter first")
 
 
 def user_name() -> str:

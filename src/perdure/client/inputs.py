@@ -43,6 +43,8 @@ def environment(
             )
     if missing:
         raise InvalidConfiguration(missing)
+    for name, value in values.items():
+        _check_text(name, value)
     return values
 
 
@@ -62,6 +64,15 @@ def _given(item: str, environ: Mapping[str, str]) -> tuple[str, str]:
     if name not in environ:
         raise UserError(f"-e {name}: {name} is not set here", hint=f"set it, or write -e {name}=VALUE")
     return name, environ[name]
+
+
+def _check_text(name: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UserError(
+            f"{name} is not text: it has bytes that are not UTF-8", hint="encode it, as base64"
+        ) from None
 
 
 def _needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
