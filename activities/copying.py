@@ -7,11 +7,12 @@ ahead of it goes on from there.
 
 from __future__ import annotations
 
+import asyncio
 from uuid import UUID
 
 from activities.jobs import BEFORE_RUNNING
 from activities.world import World
-from perdure.agents.client import RunnerClient
+from perdure.agents.client import LogPage, RunnerClient
 from perdure.agents.protocol import RunnerState
 from perdure.model.ids import log_key
 from perdure.store import jobs
@@ -21,7 +22,7 @@ COMMIT_EVERY = 8 * 1024 * 1024
 
 
 class LogCopy:
-    """One copier of one job's log. Holds one page (1 MiB) at a time."""
+    """One copier of one job's log. Holds two pages (2 MiB) at most: the next is fetched while one is stored."""
 
     def __init__(self, world: World, job_id: UUID, record: int):
         self.world = world
@@ -34,6 +35,7 @@ class LogCopy:
         self.state: str = RunnerState.RUNNING
         """Of the runner, with its last page."""
         self._record = record
+        self._ahead: asyncio.Task[LogPage] | None = None
 
     @property
     def missing(self) -> int | None:
@@ -42,19 +44,33 @@ class LogCopy:
 
     def resume(self, record: int) -> None:
         """Go on from the offset of record."""
+        self._drop_ahead()
         self.written = self._record = record
 
     async def page(self, runner: RunnerClient, wait: float) -> bool:
         """Copy the next page; waits up to ``wait`` seconds for its first byte. True: that was all, for good.
 
+        After an error, ``resume`` before the next page.
+
         Raises:
             AgentUnreachable, AgentRefused
         """
-        page = await runner.logs(self.written, wait=wait)
+        try:
+            return await self._page(runner, wait)
+        except BaseException:
+            self._drop_ahead()
+            raise
+
+    async def _page(self, runner: RunnerClient, wait: float) -> bool:
+        page = await (self._ahead or runner.logs(self.written, wait=wait))
+        self._ahead = None
         self.length, self.state = page.length, page.state
+        end = self.written + len(page.content)
+        if page.content and end < page.length:
+            self._ahead = asyncio.create_task(runner.logs(end))
         if page.content:
             await self.world.blobs.write_log(self.key, self.written, page.content)
-            self.written += len(page.content)
+            self.written = end
         caught_up = self.written >= page.length
         finished = page.complete and caught_up
         if finished or (caught_up and self.written > self._record) or self.written - self._record >= COMMIT_EVERY:
@@ -67,9 +83,16 @@ class LogCopy:
             record = await jobs.commit_log(
                 tx, self.job_id, expected=self._record, new=self.written, complete=complete
             )
-        ours = record == self.written
-        self.resume(record)
-        return ours
+        if record != self.written:
+            self.resume(record)
+            return False
+        self._record = record
+        return True
+
+    def _drop_ahead(self) -> None:
+        if self._ahead is not None:
+            self._ahead.cancel()
+            self._ahead = None
 
 
 async def close_log(world: World, job_id: UUID, missing: int | None, why: str) -> None:
