@@ -34,7 +34,9 @@ _READY = text("""
 
 _ALL_READY = text("""
     SELECT c.id, c.run_id, c.owner FROM claims c
-    WHERE c.id IN (SELECT claim_id FROM holdings WHERE instance_id = :id) AND c.status IN ('granted', 'ready')
+    WHERE c.id IN (SELECT claim_id FROM holdings WHERE instance_id = :id)
+      AND (c.status = 'granted'
+           OR c.status = 'ready' AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.claim_id = c.id))
       AND NOT EXISTS (
           SELECT 1 FROM holdings h JOIN instances i ON i.id = h.instance_id
           WHERE h.claim_id = c.id AND (i.status NOT IN ('idle', 'busy') OR i.address IS NULL))
