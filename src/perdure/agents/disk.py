@@ -17,11 +17,16 @@ def write(path: Path, record: BaseModel, *, durable: bool = False) -> None:
 
     A process killed at any moment leaves the old record or the new one. With ``durable`` a power cut does, too.
     """
+    write_bytes(path, record.model_dump_json().encode(), durable=durable)
+
+
+def write_bytes(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """The same with bytes."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
-            file.write(record.model_dump_json().encode())
+            file.write(content)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -107,7 +107,8 @@ def listen(path: Path) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """Serves until ``should_exit``; signals are the agents' own business."""
+    """Serves until ``leave``; signals are the agents' own business. Idle, it does not wake up at all: there is one
+    such process a job, and uvicorn's own loop looks ten times a second."""
 
     def __init__(self, app: ASGIApp):
         super().__init__(
@@ -120,13 +121,23 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                date_header=False,
                 timeout_keep_alive=300,
                 timeout_graceful_shutdown=1,
             )
         )
 
+        self._over = asyncio.Event()
+
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await self._serve(sockets)
+
+    async def main_loop(self) -> None:
+        await self._over.wait()
+
+    def leave(self) -> None:
+        """Answer who is being answered, for at most a second, and return from ``serve``."""
+        self._over.set()
 
 
 async def call(path: Path, instance: Instance, method: str, target: str, content: bytes, deadline: float) -> bytes:

@@ -13,6 +13,7 @@ path is refused. Nothing is ever written to the host's.
 from __future__ import annotations
 
 import asyncio
+import marshal
 import signal
 import subprocess
 from pathlib import Path
@@ -22,12 +23,12 @@ from perdure.agents.execution import ExecutionError, Exit
 from perdure.agents.instance import Instance
 from perdure.agents.process import layout, sandbox, tree
 from perdure.agents.process.files import ProcessFiles
-from perdure.agents.process.keeper import __file__ as keeper_file
 from perdure.agents.process.layout import KeeperSpec
 from perdure.agents.process.user import JobUser
 from perdure.agents.protocol import RunAnswer, SubmitBody, TaskConfig
 from perdure.model.statuses import JobReason
 
+_KEEPER = Path(__file__).with_name("keeper.py")
 _LOST = "Its keeper was killed, and with it went the exit status."
 _REBOOTED = "The host restarted while the job was running."
 
@@ -97,8 +98,8 @@ class ProcessExecution:
         await tree.kill(self._files, self._task.id)
 
     def _start_keeper(self, spec: KeeperSpec, lock: disk.Lock) -> None:
-        disk.write(self._files.spec, spec)
-        command = [spec.python, "-S", "-E", "-I", keeper_file, "keep", str(self._files.spec), str(lock.fd)]
+        disk.write_bytes(self._files.spec, marshal.dumps(spec.model_dump()))
+        command = [spec.python, "-S", "-E", "-I", str(_KEEPER), str(self._files.spec), str(lock.fd)]
         self._started = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """The keeper: parent of what the user runs, so that its output and exit status survive runner and shim.
 
-Started as a file, ``python -S -E -I keeper.py keep SPEC LOCK_FD``, with the standard library alone (10 ms, 8 MB).
+Started as a file, ``python -S -E -I keeper.py SPEC LOCK_FD``, with the standard library alone (10 ms, 8 MB).
 It holds the lock it inherits for as long as it lives. It writes, in the task's folder:
 
 ``keeper.json``  who it is, before the user's process is started: from then on nobody starts it a second time
@@ -10,21 +10,22 @@ It holds the lock it inherits for as long as it lives. It writes, in the task's 
 Output comes through a pipe and not straight into the file: a job that writes to ``/dev/stderr`` by that name opens
 it anew, and would truncate the file. As subreaper the keeper inherits double forks; in a pid namespace (bubblewrap)
 the kernel ends everything with the first process. Background processes end with the main one, as in a container.
-
-``keeper.py launch SPEC_FD STATUS_FD`` is the last step before the user's command, inside the sandbox.
 """
 
 import contextlib
 import errno
 import fcntl
 import io
-import json
+import marshal
 import os
-import resource
 import selectors
 import signal
 import sys
 import time
+
+sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120  it is a program of its own, and these its neighbours
+import descent  # pyright: ignore[reportMissingImports]
+import launch  # pyright: ignore[reportMissingImports]
 
 _CHUNK = 1 << 20
 _SPACE = 2048
@@ -32,15 +33,13 @@ _SPACE = 2048
 
 _F_SETPIPE_SZ = 1031
 _PR_SET_CHILD_SUBREAPER = 36
-_STRING_LIMIT = 128 * 1024
-"""Linux: MAX_ARG_STRLEN, the longest single argument or variable."""
 
 
 def keep(spec_path: str, lock: int) -> None:
     """Run the job that ``spec_path`` describes, to its end. The lock is this process's alone."""
     os.set_inheritable(lock, False)
-    with open(spec_path) as file:  # noqa: PTH123
-        spec = json.load(file)
+    with open(spec_path, "rb") as file:  # noqa: PTH123
+        spec = marshal.load(file)
     os.chdir(spec["folder"])
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(signum, signal.SIG_IGN)
@@ -48,7 +47,7 @@ def keep(spec_path: str, lock: int) -> None:
     with open("exit.next", "wb") as reserve:  # noqa: PTH123
         reserve.write(b" " * _SPACE)
     log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    _write("keeper.json", {"pid": os.getpid(), "started": _start_of_self(), "boot": spec["boot"]})
+    _write_self(spec["boot"])
     try:
         exit_record = _Run(spec, log).until_over()
     except OSError as error:
@@ -114,7 +113,7 @@ class _Run:
     def _end_the_rest(self) -> None:
         pause = 0.0005
         while True:
-            for pid in descendants(os.getpid()):
+            for pid in descent.descendants(os.getpid()):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             try:
@@ -178,103 +177,12 @@ def _start(spec: dict, output: int, status: int) -> int:
             spec_fd = os.open(spec["path"], os.O_RDONLY)
             for fd in (spec_fd, status):
                 os.set_inheritable(fd, True)
-            inner = [spec["python"], "-S", "-E", "-I", __file__, "launch", str(spec_fd), str(status)]
-            _default_signals()
+            inner = [spec["python"], "-S", "-E", "-I", launch.__file__, str(spec_fd), str(status)]
+            launch.default_signals()
             os.execve(spec["sandbox"][0], [*spec["sandbox"], "--", *inner], {})
-        _launch(spec, status)
+        launch.launch(spec, status)
     finally:
         os._exit(126)
-
-
-def _launch(spec: dict, status: int) -> None:
-    """Become the job's user and then the job. Says on ``status`` that it came so far, and what went wrong."""
-    _default_signals()
-    os.set_inheritable(status, False)
-    os.write(status, b"S")
-    try:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        if spec["uid"] is not None:
-            os.setgroups(spec["groups"])
-            os.setgid(spec["gid"])
-            os.setuid(spec["uid"])
-        os.umask(0o022)
-        os.chdir(spec["cwd"])
-    except OSError as error:
-        _give_up(status, 126, f"cannot enter the working directory {spec['cwd']}: {error.strerror}")
-    argv, env = spec["argv"], spec["env"]
-    try:
-        _exec(argv, env)
-    except FileNotFoundError:
-        _give_up(status, 127, f"command not found: {argv[0]}")
-    except OSError as error:
-        if error.errno == errno.E2BIG:
-            _give_up(status, 126, _too_big(argv, env))
-        _give_up(status, 126, f"cannot run {argv[0]}: {error.strerror}")
-    except ValueError as error:
-        _give_up(status, 126, f"cannot run {argv[0]}: {error}")
-
-
-def _exec(argv: list, env: dict) -> None:
-    """As ``os.execvpe``, which would import more, and the job's user may not be able to read it."""
-    if "/" in argv[0]:
-        os.execve(argv[0], argv, env)
-    refused = None
-    for folder in env.get("PATH", os.defpath).split(":"):
-        path = f"{folder or '.'}/{argv[0]}"
-        try:
-            os.execve(path, argv, env)
-        except (FileNotFoundError, NotADirectoryError):
-            pass
-        except PermissionError as error:
-            if os.path.lexists(path):  # and not only a folder that its user may not enter
-                refused = refused or error
-    raise refused or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-
-def _give_up(status: int, code: int, message: str) -> None:
-    os.write(2, f"perdure: {message}\n".encode())
-    os.write(status, b"E" + message.encode()[:1500])
-    os._exit(code)
-
-
-def _too_big(argv: list, env: dict) -> str:
-    for name, value in env.items():
-        size = len(os.fsencode(f"{name}={value}")) + 1
-        if size > _STRING_LIMIT:
-            return (
-                f"the environment variable {name} has {size // 1024} KiB, and this host's limit for one is "
-                f"{_STRING_LIMIT // 1024} KiB: pass it in a file"
-            )
-    size = sum(len(os.fsencode(word)) for word in (*argv, *env, *env.values()))
-    return (
-        f"the environment and the command have {size // 1024} KiB, more than this host allows: pass data in files"
-    )
-
-
-def descendants(root: int) -> list[int]:
-    """Every process below ``root``, parents first."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                    stat = file.read()
-            except OSError:
-                continue
-            children.setdefault(int(stat[stat.rindex(b")") + 2 :].split()[1]), []).append(int(name))
-    found = []
-    waiting = list(children.get(root, ()))
-    while waiting:
-        pid = waiting.pop(0)
-        found.append(pid)
-        waiting += children.get(pid, ())
-    return found
-
-
-def _default_signals() -> None:
-    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGXFSZ):
-        signal.signal(signum, signal.SIG_DFL)
 
 
 def _become_subreaper() -> None:
@@ -290,14 +198,16 @@ def _start_of_self() -> float:
     return float(stat[stat.rindex(b")") + 2 :].split()[19])
 
 
-def _write(name: str, record: dict) -> None:
-    with open(f".{name}", "w") as file:  # noqa: PTH123
-        json.dump(record, file)
-    os.replace(f".{name}", name)  # noqa: PTH105
+def _write_self(boot: str) -> None:
+    with open(".keeper.json", "w") as file:  # noqa: PTH123
+        file.write(f'{{"pid": {os.getpid()}, "started": {_start_of_self()}, "boot": "{boot}"}}')
+    os.replace(".keeper.json", "keeper.json")  # noqa: PTH105
 
 
 def _write_exit(record: dict) -> None:
     """In the place kept for it, durably."""
+    import json  # costs more than all the rest, and a job need not wait for it to start
+
     with open("exit.next", "r+b") as file:  # noqa: PTH123
         text = json.dumps(record).encode()
         file.write(text + b" " * (_SPACE - len(text)))
@@ -307,9 +217,4 @@ def _write_exit(record: dict) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "keep":
-        keep(sys.argv[2], int(sys.argv[3]))
-    else:
-        with open(int(sys.argv[2])) as _file:  # noqa: PTH123
-            _spec = json.load(_file)
-        _launch(_spec, int(sys.argv[3]))
+    keep(sys.argv[1], int(sys.argv[2]))

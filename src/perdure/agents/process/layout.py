@@ -25,7 +25,10 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class KeeperSpec(BaseModel):
-    """What the keeper reads. ``uid`` None: as whoever it is itself. ``sandbox`` empty: without one."""
+    """What the keeper reads, as ``marshal`` writes it: both sides are one interpreter.
+
+    ``uid`` None: as whoever it is itself. ``sandbox`` empty: without one.
+    """
 
     folder: str
     path: str

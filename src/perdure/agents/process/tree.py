@@ -15,8 +15,8 @@ from pathlib import Path
 from uuid import UUID
 
 from perdure.agents import disk
+from perdure.agents.process.descent import descendants
 from perdure.agents.process.files import ProcessFiles
-from perdure.agents.process.keeper import descendants
 
 _PATIENCE = 20.0
 """Seconds to end a tree. A process in an uninterruptible call of the kernel can take this long."""

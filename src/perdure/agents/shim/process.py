@@ -55,7 +55,7 @@ async def _serve(folder: Path) -> None:
     tasks.adopt()
     server = http.Server(ShimApi(instance, tasks).app())
     for signum in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signum, lambda: setattr(server, "should_exit", True))
+        asyncio.get_running_loop().add_signal_handler(signum, server.leave)
     await server.serve([http.listen(folder / "shim.sock")])
     zygote.close()
 
