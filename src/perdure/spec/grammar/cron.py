@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, cast
 
 from cronsim import CronSim, CronSimError
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
 from perdure.spec.grammar.base import told, wrong
 
@@ -38,6 +38,6 @@ def _cron(value: object) -> str:
 
 CronList = Annotated[
     tuple[str, ...],
-    PlainValidator(cron_list),
+    BeforeValidator(cron_list),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]

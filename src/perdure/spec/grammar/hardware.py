@@ -27,10 +27,7 @@ VENDORS = {
     "tenstorrent": "tenstorrent",
     "tt": "tenstorrent",
 }
-_COUNT = re.compile(r"[0-9_]*( *\.\. *)?[0-9_]*")
-_MEMORY = re.compile(
-    r"[0-9. ]*[0-9] *[a-zA-Z]*( *\.\. *)?([0-9. ]*[0-9] *[a-zA-Z]*)?|\.\. *[0-9. ]*[0-9] *[a-zA-Z]+"
-)
+_COUNT = re.compile(r"[0-9_]+|[0-9_]* *\.\. *[0-9_]*")
 _CPU_HINT = "write 4, 4..8 or arm:8.."
 _GPU_HINT = "write 1, A100, A100:2, A100:40GB:2 or nvidia:24GB..:1..4"
 
@@ -85,7 +82,7 @@ def _gpu_token(token: str, whole_value: object) -> tuple[str, object]:
         return "name", token
     if _COUNT.fullmatch(token):
         return "count", token
-    if _MEMORY.fullmatch(token) and any(letter.isalpha() for letter in token):
+    if token[0] in ".0123456789" and any(letter.isalpha() for letter in token):
         return "memory", token
     raise wrong(f"has a part that is neither a vendor, a name, memory nor a count: {told(token)}", _GPU_HINT)
 

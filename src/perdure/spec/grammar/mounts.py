@@ -20,7 +20,7 @@ from perdure.spec.grammar.base import Switch, Text, Written, text, told, wrong
 
 _DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
-_SCP = re.compile(r"[^/:]*@[^/:]+:")
+_SCP = re.compile(r"[^/:@]*@[^/:@]+:")
 
 
 def absolute(value: str) -> str:
