@@ -89,7 +89,7 @@ class Task:
     async def terminate(self, wish: Terminate) -> TaskInfo:
         """End it, from whatever state; returns when it has ended. A second wish can only shorten the grace."""
         if self.record.status is not TaskStatus.TERMINATED:
-            if self._ending is None:
+            if self._ending is None or self._ending.done():
                 await self._save(terminating=wish)
                 self._ending = asyncio.create_task(self._end(wish))
             elif self.record.terminating is not None and wish.timeout < self.record.terminating.timeout:
@@ -126,6 +126,9 @@ class Task:
         except OSError as error:
             _LOG.exception("task %s could not be prepared", self.config.id)
             await self._ended(JobReason.EXECUTOR_ERROR, f"The host could not prepare the task: {error}")
+        except Exception as error:  # noqa: BLE001  nothing runs yet: better ended and told than left waiting
+            _LOG.critical("task %s could not be prepared, by a fault of ours", self.config.id, exc_info=error)
+            await self._ended(JobReason.EXECUTOR_ERROR, f"The shim failed while it prepared the task: {error!r}")
         else:
             await self._runner.keep()
 
