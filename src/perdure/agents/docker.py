@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 RECORD = "container.json"
 CREATING = "creating"
-"""A file that is there from before the engine is asked for a container."""
+"""A file that is there while the engine has been asked for a container and has not answered."""
 
 RETRY_DELAY = 0.5
 """Seconds between looks at an engine that does not answer, or at a container that is on its way."""
@@ -175,7 +175,6 @@ class DockerExecution:
     async def _create(self, job: SubmitBody) -> ContainerRecord:
         """A container with the code in it, not started. One that a killed runner left half-made is made anew."""
         await remove_containers(self._engine, self._task, self._folder)
-        (self._folder / CREATING).touch()
         hostfile = self._folder / "hostfile"
         hostfile.write_text(mpi_hostfile(job))
         hostfile.chmod(0o644)
@@ -191,19 +190,28 @@ class DockerExecution:
             ports=docker_ports.chosen(self._folder),
             log_drivers=info.get("Plugins", {}).get("Log") or [],
         )
-        made = await self._engine.call(
-            "POST",
-            "/containers/create",
-            params={"name": container_name(self._task)},
-            body=body,
-            timeout=SLOW_TIMEOUT,
-        )
-        if job.archives:
-            files = ContainerFiles(self._engine, made["Id"])
-            await files.put_code(job, self._folder / "archives", working_dir, user)
-        record = ContainerRecord(container_id=made["Id"], working_dir=working_dir, username=user or "root")
+        container_id = await self._create_container(body)
+        files = ContainerFiles(self._engine, container_id)
+        await files.put_code(job, self._folder / "archives", working_dir, user)
+        record = ContainerRecord(container_id=container_id, working_dir=working_dir, username=user or "root")
         disk.write(self._record, record, durable=True)
         return record
+
+    async def _create_container(self, body: dict[str, Any]) -> str:
+        creating = self._folder / CREATING
+        creating.touch()
+        params = {"name": container_name(self._task)}
+        try:
+            made = await self._engine.call(
+                "POST", "/containers/create", params=params, body=body, timeout=SLOW_TIMEOUT
+            )
+        except EngineUnreachable:
+            raise
+        except EngineError:
+            creating.unlink()
+            raise
+        creating.unlink()
+        return made["Id"]
 
     async def _start(self, record: ContainerRecord) -> None:
         path = f"/containers/{record.container_id}/start"
@@ -288,8 +296,7 @@ async def remove_containers(engine: Engine, task: TaskConfig, folder: Path) -> N
         EngineError, EngineUnreachable
     """
     params = {"all": 1, "filters": json.dumps(task_filter(task.id))}
-    half_made = (folder / CREATING).exists() and not (folder / RECORD).exists()
-    quiet = CREATE_SETTLES if half_made else 0.0
+    quiet = CREATE_SETTLES if (folder / CREATING).exists() else 0.0
     clock = asyncio.get_running_loop().time
     last_seen = clock()
     async with asyncio.timeout(REMOVE_TIMEOUT):

@@ -34,12 +34,15 @@ class ContainerFiles:
         self._path = f"/containers/{container_id}/archive"
 
     async def put_code(self, job: SubmitBody, archives: Path, working_dir: str, user: str) -> None:
-        """Unpack every archive of the job; they lie in ``archives``, named by their hash.
+        """Unpack every archive of the job; they lie in ``archives``, named by their hash. The working directory is
+        the user's own, if there is nothing in it yet: the engine makes it as root's.
 
         Raises:
             ExecutionError
         """
         owner = await self.owner(user)
+        if owner.uid:
+            await self._give(PurePosixPath(working_dir), owner)
         for archive in job.archives:
             target = await self._target(archive, working_dir, owner)
             if archive.kind == "repo" and not await self._is_empty(target):
@@ -113,6 +116,13 @@ class ContainerFiles:
             raise
         return len(list(_names(head))) < 2
 
+    async def _give(self, folder: PurePosixPath, owner: Owner) -> None:
+        mode = await self._mode(folder)
+        if folder == folder.parent or mode is None or mode & 0o002 or not await self._is_empty(folder):
+            return
+        entry = _folder_entry(folder.name, owner, mode & 0o777)
+        await self._upload(folder.parent, _tar([entry]))
+
     async def _make(self, target: PurePosixPath, owner: Owner) -> None:
         """Make the folders of a path that are missing; those there keep their modes and owners."""
         missing: list[PurePosixPath] = []
@@ -122,14 +132,8 @@ class ContainerFiles:
             folder = folder.parent
         if not missing:
             return
-        buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            for path in reversed(missing):
-                entry = tarfile.TarInfo(str(path.relative_to(folder)))
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                entry.uid, entry.gid = owner.uid, owner.gid
-                tar.addfile(entry)
-        await self._upload(folder, io.BytesIO(buffer.getvalue()))
+        entries = [_folder_entry(str(path.relative_to(folder)), owner, 0o755) for path in reversed(missing)]
+        await self._upload(folder, _tar(entries))
 
     async def _put(self, archive: Path, target: PurePosixPath, owner: Owner) -> None:
         with tempfile.SpooledTemporaryFile(max_size=SPOOL, dir=str(archive.parent)) as rewritten:
@@ -160,6 +164,22 @@ class Owner:
         self.uid = uid
         self.gid = gid
         self.home = home
+
+
+def _folder_entry(name: str, owner: Owner, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode = tarfile.DIRTYPE, mode
+    entry.uid, entry.gid = owner.uid, owner.gid
+    return entry
+
+
+def _tar(entries: list[tarfile.TarInfo]) -> io.BytesIO:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for entry in entries:
+            tar.addfile(entry)
+    buffer.seek(0)
+    return buffer
 
 
 def _own(archive: Path, out: IO[bytes], owner: Owner) -> None:

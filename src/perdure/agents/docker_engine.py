@@ -159,6 +159,8 @@ class Engine:
             if status != httpx.codes.OK:
                 raise EngineError(status, _message(await reader.read()))
             yield reader
+        except EngineError:
+            raise
         except (OSError, EOFError, TimeoutError) as error:
             raise EngineUnreachable(self.host, str(error) or type(error).__name__) from error
         finally:
@@ -174,13 +176,15 @@ class Engine:
 
 
 def _client(host: str) -> httpx.AsyncClient:
+    # Raw streams are read: the engine must not compress them.
+    headers = {"Accept-Encoding": "identity"}
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=4)
     scheme, _, address = host.partition("://")
     if scheme == "unix":
         transport = httpx.AsyncHTTPTransport(uds=address, limits=limits)
-        return httpx.AsyncClient(transport=transport, base_url="http://engine", trust_env=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://engine", trust_env=False, headers=headers)
     if scheme in ("tcp", "http"):
-        return httpx.AsyncClient(limits=limits, base_url=f"http://{address}", trust_env=False)
+        return httpx.AsyncClient(limits=limits, base_url=f"http://{address}", trust_env=False, headers=headers)
     raise EngineUnreachable(host, "DOCKER_HOST must be unix://PATH or tcp://HOST:PORT")
 
 
