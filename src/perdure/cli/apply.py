@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from perdure.cli import fleet_apply
+from perdure.cli import fleet_apply, session
 from perdure.cli.attach import Attached
 from perdure.cli.code import announce, look, send
 from perdure.cli.documents import Shown, Source, check, read
 from perdure.cli.plan import show_plan
-from perdure.cli.session import connect
 from perdure.cli.terminal import ask, confirm, say
 from perdure.client.client import PerdureClient, check_names, user_name
 from perdure.client.code import check_limit
@@ -60,7 +59,7 @@ async def _apply(options: ApplyOptions, source: Source, document: Document) -> i
     values = environment(document, options.env)
     check_names(options.project, named)
     parts = await asyncio.to_thread(look, document, source.folder)
-    client = await connect()
+    client = await session.connect()
     hello = await client.hello()
     check_limit(parts, hello.code_limit)
     plan = await client.plan(

@@ -45,13 +45,19 @@ async def send(parts: list[Part], client: PerdureClient) -> tuple[CodeRef, ...]:
     refs: list[CodeRef] = []
     hello = await client.hello()
     bar = Progress(
-        TextColumn("uploading"), BarColumn(30), DownloadColumn(), console=say(), transient=True, disable=not parts
+        TextColumn("{task.description}"),
+        BarColumn(30),
+        DownloadColumn(),
+        console=say(),
+        transient=True,
+        disable=not parts,
     )
     with bar:
         for part in parts:
-            task = bar.add_task("", total=2 * max(part.found.size, 1))
+            task = bar.add_task(f"packing {shown(part.local)}", total=part.found.size)
             packing = pack(part, lambda done, task=task: bar.advance(task, done))
             archive = await asyncio.to_thread(packing.__enter__)
+            bar.reset(task, total=archive.ref.size, description=f"uploading {shown(part.local)}")
             try:
                 await upload(archive, hello, lambda done, task=task: bar.advance(task, done))
             finally:

@@ -81,7 +81,7 @@ class Calls:
             call.name,
             request,
             id=f"{call.name}/{uuid4()}",
-            task_queue=IO_QUEUE,
+            task_queue=call.kind,
             result_type=call.gives,
             schedule_to_start_timeout=timedelta(seconds=TAKEN_WITHIN),
             start_to_close_timeout=timedelta(seconds=within),

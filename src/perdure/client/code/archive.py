@@ -38,7 +38,7 @@ class PackedCode:
 
 @contextmanager
 def pack(part: Part, progress: Callable[[int], None] = lambda _: None) -> Iterator[PackedCode]:
-    """The archive lives as long as the block. ``progress`` hears the bytes of each file that is in.
+    """The archive lives as long as the block. ``progress`` hears of bytes as they are read.
 
     Raises:
         UserError: a file changed, went away or cannot be read.
@@ -49,8 +49,7 @@ def pack(part: Part, progress: Callable[[int], None] = lambda _: None) -> Iterat
             fileobj=out, mode="w|", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
         ) as tar:
             for entry in sorted(part.found.entries, key=lambda entry: os.fsencode(entry.name)):
-                _add(tar, entry)
-                progress(entry.size)
+                _add(tar, entry, progress)
         ref = CodeRef(sha256=out.digest.hexdigest(), size=out.size, path=part.path, kind=part.kind)
         yield PackedCode(ref, file)
 
@@ -69,7 +68,20 @@ class _Hashed:
         return self._file.write(data)
 
 
-def _add(tar: tarfile.TarFile, entry: Entry) -> None:
+class _Reported:
+    """Reads through, and reports."""
+
+    def __init__(self, file: IO[bytes], progress: Callable[[int], None]):
+        self._file = file
+        self._progress = progress
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._progress(len(data))
+        return data
+
+
+def _add(tar: tarfile.TarFile, entry: Entry, progress: Callable[[int], None]) -> None:
     info = tarfile.TarInfo(entry.name)
     info.mtime = MTIME
     match entry.kind:
@@ -81,10 +93,10 @@ def _add(tar: tarfile.TarFile, entry: Entry) -> None:
             tar.addfile(info)
         case _:
             info.mode = 0o755 if entry.executable else 0o644
-            _add_file(tar, info, entry)
+            _add_file(tar, info, entry, progress)
 
 
-def _add_file(tar: tarfile.TarFile, info: tarfile.TarInfo, entry: Entry) -> None:
+def _add_file(tar: tarfile.TarFile, info: tarfile.TarInfo, entry: Entry, progress: Callable[[int], None]) -> None:
     try:
         handle = os.open(entry.source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -99,8 +111,9 @@ def _add_file(tar: tarfile.TarFile, info: tarfile.TarInfo, entry: Entry) -> None
         if not stat.S_ISREG(status.st_mode):
             raise _changed(entry, "changed")
         info.size = status.st_size
+        reported: Any = _Reported(file, progress)
         try:
-            tar.addfile(info, file)
+            tar.addfile(info, reported)
         except OSError as error:
             if error.errno is not None:
                 raise UserError(f"{shown(entry.name)} cannot be packed: {error.strerror}") from None

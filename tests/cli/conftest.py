@@ -1,0 +1,185 @@
+"""The program in this process, and an installation that answers as a test wants."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from nacl.public import PrivateKey
+
+from activities.seal import public_key
+from perdure.blobs.folder import FolderBlobs
+from perdure.cli import session, terminal
+from perdure.cli.program import run
+from perdure.client.logs import LogPiece
+from perdure.model import api
+from perdure.model.errors import NotFound
+from perdure.model.messages import RunRequest
+from perdure.model.resources import Offer, Resources
+
+NOW = datetime.now(UTC)
+OFFER = api.PlannedOffer(
+    fleet="local",
+    offer=Offer(
+        backend="local",
+        region="",
+        instance_type="local",
+        resources=Resources(cpus=2, memory_mib=4096, disk_mib=102400),
+        price=0.25,
+    ),
+)
+PLAN = api.Plan(name="x", effective=(("resources", "cpu=2"),), offers=(OFFER,), total_offers=1)
+
+
+@dataclass
+class FakeClient:
+    """An installation with one run at most."""
+
+    folder: Path
+    key: PrivateKey = field(default_factory=PrivateKey.generate)
+    installation: UUID = field(default_factory=uuid4)
+    plan_answer: api.Plan = PLAN
+    run: api.RunRow | None = None
+    pieces: list[LogPiece] = field(default_factory=list)
+    planned: list[api.PlanRequest] = field(default_factory=list)
+    applied: list[RunRequest] = field(default_factory=list)
+    stopped: list[tuple[str, bool]] = field(default_factory=list)
+    checks: tuple[api.Check, ...] = ()
+    fleet_rows: tuple[api.FleetRow, ...] = ()
+    made_fleets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    code_limit: int = 0
+
+    async def hello(self) -> api.Hello:
+        store = FolderBlobs(self.folder, self.installation)
+        return api.Hello(
+            version="1",
+            installation=self.installation,
+            public_key=public_key(bytes(self.key)),
+            blobs=store.url,
+            code_limit=self.code_limit,
+        )
+
+    async def plan(self, request: api.PlanRequest) -> api.Plan:
+        self.planned.append(request)
+        return self.plan_answer.but(name=request.configuration["name"])
+
+    async def apply(self, project: str, name: str, request: RunRequest) -> UUID:
+        self.applied.append(request)
+        self.run = self.run or a_run(name)
+        return self.run.run_id
+
+    async def registered(self, project: str, name: str, run_id: UUID) -> api.RunRow:
+        return await self.get_run(project, name)
+
+    async def get_run(self, project: str, name: str | None = None, run_id: UUID | None = None) -> api.RunRow:
+        if self.run is None:
+            raise NotFound(f"there is no run {name} in project {project}", hint="`perdure ps -a` lists them all")
+        return self.run
+
+    async def wait(self, project: str, name: str, run_id: UUID) -> api.RunRow:
+        return await self.get_run(project, name)
+
+    async def list_runs(self, project: str, *, all: bool = False, limit: int = 100) -> tuple[api.RunRow, ...]:
+        live = self.run is not None and self.run.ended_at is None
+        return (self.run,) if self.run is not None and (live or all) else ()
+
+    async def stop(self, project: str, name: str, *, abort: bool = False, by: str | None = None) -> bool:
+        self.stopped.append((name, abort))
+        return self.run is not None and self.run.ended_at is None
+
+    async def follow_logs(self, project: str, name: str, **_: Any) -> AsyncIterator[LogPiece]:
+        for piece in self.pieces:
+            yield piece
+
+    async def doctor(self) -> tuple[api.Check, ...]:
+        return self.checks
+
+    async def fleets(self, project: str) -> tuple[api.FleetRow, ...]:
+        return self.fleet_rows
+
+    async def offers(self, project: str, requirements: Any = None, *, limit: int = 50) -> api.OfferRows:
+        return api.OfferRows(offers=(OFFER,), total=1)
+
+    async def apply_fleet(self, project: str, name: str, configuration: Any, user: str = "") -> bool:
+        self.made_fleets.append((name, dict(configuration)))
+        return True
+
+
+def a_job(**more: Any) -> api.JobRow:
+    values: dict[str, Any] = {"replica": 0, "node": 0, "submission": 0, "status": "done", "instance": "local-0"}
+    return api.JobRow(
+        **({"job_id": uuid4(), "backend": "local", "submitted_at": NOW, "started_at": NOW} | values | more)
+    )
+
+
+def a_run(name: str = "x", status: str = "done", jobs: tuple[api.JobRow, ...] = (), **more: Any) -> api.RunRow:
+    ended = NOW + timedelta(seconds=3) if status in ("done", "failed", "terminated") else None
+    return api.RunRow(
+        run_id=uuid4(),
+        project="main",
+        name=name,
+        status=status,
+        submitted_at=NOW,
+        ended_at=ended,
+        jobs=jobs or (a_job(status=status, exit_status=0 if status == "done" else None),),
+        **more,
+    )
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeClient:
+    client = FakeClient(tmp_path / "blobs")
+
+    async def connect() -> FakeClient:
+        return client
+
+    monkeypatch.setattr(session, "connect", connect)
+    return client
+
+
+@dataclass
+class Ended:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Program = Callable[..., Ended]
+
+
+@pytest.fixture
+def perdure(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """Runs one command in an empty folder: ``perdure("apply", "-y", input="…")``."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "home"))
+    for name in ("PERDURE_PROJECT", "PERDURE_DEBUG", "TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(tmp_path / "temporal.toml"))
+
+    def program(*arguments: str, input: str | None = None) -> Ended:
+        terminal.out.cache_clear()
+        terminal.say.cache_clear()
+        stdin = io.TextIOWrapper(io.BytesIO((input or "").encode()))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        capfd.readouterr()
+        code = run(list(arguments))
+        sys.stdout.flush()
+        said = capfd.readouterr()
+        return Ended(code, said.out, said.err)
+
+    return program
+
+
+@pytest.fixture
+def somebody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person at a terminal answers questions (from ``input``)."""
+    monkeypatch.setattr(terminal, "interactive", lambda: True)

@@ -1,0 +1,263 @@
+"""What each command prints and does, and the exit codes that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.seal import opened
+from perdure.client.logs import LogPiece
+from perdure.model import api
+from perdure.model.resources import OfferFailure
+from perdure.spec.effective import Sealed
+from tests.cli.conftest import NOW, FakeClient, Program, a_job, a_run
+
+GOOD = "type: task\nname: xx\ncommands: ['echo ${{ run.args }}']\n"
+COMMANDS = ["apply", "ps", "logs", "stop", "run", "offer", "fleet", "doctor", "schema", "validate", "up", "down"]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["run", "get"]])
+def test_every_command_has_help(perdure: Program, command: list[str]):
+    ended = perdure(*command, "--help")
+    assert ended.code == 0
+    assert "Usage: perdure" in ended.out
+
+
+def test_help_imports_nothing_that_it_does_not_need():
+    script = (
+        "import sys\nfrom perdure.cli.program import run\ncode = run(['--help'])\n"
+        "assert code == 0\n"
+        "heavy = {'temporalio', 'pydantic', 'asyncio', 'yaml', 'psutil', 'perdure.stack'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+
+
+def test_the_version_is_printed(perdure: Program):
+    assert perdure("--version").out.startswith("perdure 0.")
+
+
+@pytest.mark.parametrize("status", ["done", "failed", "terminated"])
+def test_an_attached_run_ends_with_its_own_code(perdure: Program, fake: FakeClient, status: str):
+    job = a_job(status=status, exit_status=0 if status == "done" else 3)
+    fake.run = a_run("xx", status, (job,), message="" if status == "done" else "node 0 exited")
+    fake.pieces = [LogPiece(job, 0, b""), LogPiece(job, 0, b"out\xff\n"), LogPiece(job, 5, b"", complete=True)]
+    ended = perdure("apply", "-f", "-", "-y", input=GOOD)
+    assert ended.code == (0 if status == "done" else 1)
+    assert f"Run xx {status} after 3.0 s, exit code {job.exit_status}." in ended.err
+    assert ("node 0 exited" in ended.err) == (status != "done")
+
+
+def test_a_detached_run_is_submitted_and_left(perdure: Program, fake: FakeClient):
+    ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
+    assert ended.code == 0
+    assert ended.out == ""
+    assert "perdure logs xx -f" in ended.err
+    assert len(fake.applied) == 1
+
+
+def test_the_plan_shows_every_value_and_offer_with_its_price(perdure: Program, fake: FakeClient):
+    ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
+    assert "Resources  cpu=2" in ended.err
+    assert "$0.25" in ended.err
+
+
+def test_a_plan_without_offers_says_why_each_failed(perdure: Program, fake: FakeClient):
+    fake.plan_answer = api.Plan(
+        name="x", failures=(OfferFailure(offer="local cpu=2", why="has 2 CPUs, wanted 64.."),)
+    )
+    ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
+    assert "No offers." in ended.err
+    assert "has 2 CPUs, wanted 64.." in ended.err
+
+
+def test_what_is_asked_for_on_the_command_line_reaches_the_run(
+    perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("FROM_HERE", "taken")
+    (tmp_path / "code.py").write_text("print()")
+    text = GOOD + "env: [FROM_HERE, PLAIN=1]\nfiles: [code.py]\n"
+    arguments = ["apply", "-f", "-", "-y", "-d", "-n", "other", "-e", "GIVEN=a=b", "--", "--epochs", "3", "-x y"]
+    assert perdure(*arguments, input=text).code == 0
+    (request,) = fake.applied
+    assert request.configuration["name"] == "other"
+    assert request.arguments == ("--epochs", "3", "-x y")
+    values = {name: opened(bytes(fake.key), Sealed(sealed=box), name) for name, box in request.sealed.items()}
+    assert values == {"FROM_HERE": "taken", "GIVEN": "a=b"}
+    assert "taken" not in request.model_dump_json()
+    (code,) = request.code
+    assert (tmp_path / "blobs/code" / code.sha256).stat().st_size == code.size
+    assert fake.planned[0].have_env == ("GIVEN", "FROM_HERE")
+
+
+def test_the_plan_says_what_goes_along_and_what_stays(perdure: Program, fake: FakeClient, tmp_path: Path):
+    for name in ("src/a", "src/b", "src/x.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("12345")
+    (tmp_path / "src/.perdureignore").write_text("*.log\n")
+    ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD + "files: [src]\n")
+    assert "src: 3 files, 16 B, to src; left out: x.log" in ended.err
+
+
+def test_a_run_without_a_name_gets_one(perdure: Program, fake: FakeClient):
+    assert perdure("apply", "-f", "-", "-y", "-d", input="type: task\ncommands: [a]\n").code == 0
+    assert fake.applied[0].configuration["name"]
+
+
+def test_the_default_file_is_the_first_there_is(perdure: Program, fake: FakeClient, tmp_path: Path):
+    (tmp_path / ".dstack.yml").write_text(GOOD)
+    perdure("apply", "-y", "-d")
+    (tmp_path / ".perdure.yml").write_text(GOOD.replace("xx", "ours"))
+    perdure("apply", "-y", "-d")
+    assert [request.configuration["name"] for request in fake.applied] == ["xx", "ours"]
+
+
+def test_nothing_is_done_when_the_answer_is_no(perdure: Program, fake: FakeClient, somebody: None, tmp_path: Path):
+    (tmp_path / ".perdure.yml").write_text(GOOD)
+    for answer in ("n\n", "\n", "", "what\nno\n"):
+        assert perdure("apply", input=answer).code == 0
+    assert fake.applied == []
+    assert perdure("apply", "-d", input="y\n").code == 0
+    assert len(fake.applied) == 1
+
+
+def test_nobody_to_ask_is_told(perdure: Program, fake: FakeClient, tmp_path: Path):
+    (tmp_path / ".perdure.yml").write_text(GOOD)
+    ended = perdure("apply", input="y\n")
+    assert ended.code == 1
+    assert "give -y" in ended.err
+    assert fake.applied == []
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_an_active_run_is_stopped_first_when_that_is_wanted(
+    perdure: Program, fake: FakeClient, somebody: None, tmp_path: Path, force: bool
+):
+    (tmp_path / ".perdure.yml").write_text(GOOD)
+    fake.run = a_run("xx", "running")
+    active = api.ActiveRun(run_id=fake.run.run_id, status="running", submitted_at=NOW)
+    fake.plan_answer = fake.plan_answer.but(active=active)
+    assert perdure("apply", "-d", input="leave\n").code == 0
+    assert (fake.stopped, fake.applied) == ([], [])
+    arguments = ["apply", "-d", "--force", "-y"] if force else ["apply", "-d"]
+    assert perdure(*arguments, input="stop\n").code == 0
+    assert fake.stopped == [("xx", False)]
+    assert len(fake.applied) == 1
+
+
+def test_ps_lists_what_lives_or_else_the_last_that_ended(perdure: Program, fake: FakeClient):
+    assert "No runs" in perdure("ps").err
+    fake.run = a_run(
+        "xx", "failed", (a_job(status="failed"), a_job(node=1, status="done")), message="node 0 exited"
+    )
+    listed = perdure("ps").out
+    assert "xx" in listed
+    assert "node 0 exited" in listed
+    assert "job 1" in listed
+
+
+def test_json_is_one_document_and_nothing_else(perdure: Program, fake: FakeClient):
+    empty = perdure("ps", "--json")
+    assert json.loads(empty.out) == {"runs": []}
+    fake.run = a_run("xx", "running")
+    fake.fleet_rows = (
+        api.FleetRow(fleet_id=fake.run.run_id, project="main", name="local", status="active", created_at=NOW),
+    )
+    fake.checks = (api.Check(invariant="all is well", ok=True),)
+    for command, expected in [
+        (["ps", "--json"], lambda found: found["runs"][0]["name"] == "xx"),
+        (["run", "get", "xx", "--json"], lambda found: found["jobs"][0]["instance"] == "local-0"),
+        (["offer", "--json"], lambda found: found["offers"][0]["offer"]["price"] == 0.25),
+        (["fleet", "--json"], lambda found: found["fleets"][0]["name"] == "local"),
+        (["fleet", "get", "local", "--json"], lambda found: found["name"] == "local"),
+        (["doctor", "--json"], lambda found: found["checks"][0]["ok"]),
+    ]:
+        ended = perdure(*command)
+        assert (ended.code, ended.err) == (0, "")
+        assert expected(json.loads(ended.out))
+
+
+def test_piped_logs_are_the_bytes_as_they_were():
+    data = bytes(range(256)) + "é".encode()[:1]
+    script = (
+        "import sys; sys.stdout.reconfigure(encoding='ascii')\n"
+        "from perdure.cli.output import LogOutput\nfrom perdure.client.logs import LogPiece\n"
+        "from tests.cli.conftest import a_job\n"
+        "out = LogOutput(); job = a_job()\n"
+        f"out.write(LogPiece(job, 0, {data!r}))\n"
+        "out.write(LogPiece(job, 0, b'\\xa9', complete=True))\n"
+        "out.end_line()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, cwd=Path(__file__).parents[2]
+    )
+    assert answer.stdout == data + b"\xa9"
+
+
+def test_the_next_attempt_is_marked_beside_the_log(perdure: Program, fake: FakeClient):
+    first, second = a_job(submission=0), a_job(submission=1)
+    fake.pieces = [
+        LogPiece(first, 0, b"one\n"),
+        LogPiece(first, 4, b"", complete=True, missing=True),
+        LogPiece(second, 0, b""),
+        LogPiece(second, 0, b"two\n"),
+    ]
+    ended = perdure("logs", "xx", "-f")
+    assert "attempt 1" in ended.err
+    assert ended.err.count("attempt") == 1
+    assert "The end of this log is missing" in ended.err
+
+
+def test_stop_waits_for_the_end_and_says_it(perdure: Program, fake: FakeClient):
+    fake.run = a_run("xx", "running")
+    assert perdure("stop", "xx", "-y").code == 0
+    assert perdure("stop", "xx", "--abort", "-y").code == 0
+    assert fake.stopped == [("xx", False), ("xx", True)]
+    fake.run = a_run("xx", "done")
+    assert "has ended already: done" in perdure("stop", "xx", "-y").err
+
+
+def test_stop_asks_somebody_first(perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch):
+    fake.run = a_run("xx", "running")
+    monkeypatch.setattr("perdure.cli.stop.interactive", lambda: True)
+    monkeypatch.setattr("perdure.cli.stop.confirm", lambda question: "Stop run xx?" not in question)
+    assert perdure("stop", "xx").code == 0
+    assert fake.stopped == []
+
+
+def test_doctor_fails_when_something_is_broken(perdure: Program, fake: FakeClient):
+    fake.checks = (
+        api.Check(invariant="a", ok=True),
+        api.Check(invariant="b", ok=False, findings=("x holds twice",)),
+    )
+    ended = perdure("doctor")
+    assert ended.code == 1
+    assert "x holds twice" in ended.out
+
+
+def test_a_fleet_is_made_by_apply(perdure: Program, fake: FakeClient):
+    text = "type: fleet\nname: pool\nnodes: 0..2\n"
+    assert perdure("apply", "-f", "-", "-y", input=text).code == 0
+    ((name, configuration),) = fake.made_fleets
+    assert (name, configuration["nodes"]) == ("pool", "0..2")
+    assert "needs a name" in perdure("apply", "-f", "-", "-y", input="type: fleet\nnodes: 1\n").err
+
+
+def test_schemas_are_json_schemas(perdure: Program):
+    every = json.loads(perdure("schema").out)
+    assert {"task", "fleet", "run-request"} <= set(every)
+    assert json.loads(perdure("schema", "task").out) == every["task"]
+    assert "configuration" in every["run-request"]["properties"]
+
+
+def test_ports_of_a_job_here_are_told_as_addresses(perdure: Program, fake: FakeClient):
+    job = a_job(status="running", address="127.0.0.2", ports=((8000, 8000),))
+    fake.run = a_run("xx", "running", (job,))
+    fake.pieces = [LogPiece(job, 0, b"x")]
+    ended = perdure("apply", "-f", "-", "-y", input=GOOD)
+    assert "Port 8000: http://127.0.0.2:8000" in ended.err
