@@ -57,7 +57,9 @@ def test_down_names_what_goes_on_running_and_up_finds_it_again(stack: Stack) -> 
     stack.up()
     apply(stack, LONG, "-d")
     until(lambda: stack.ok("logs", "long") == "begun\n", what="the job", of=stack)
-    work = [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "73219"]]
+    work = [
+        process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "73219"]
+    ]
     assert work
 
     said = stack.ok("down")

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from perdure.agents.identity import Process
+from perdure.model.errors import PerdureError
 from perdure.stack.home import Home, StackError
 from perdure.stack.part import end_leftovers, last_line
 from perdure.stack.supervisor import Options, supervise
@@ -98,7 +99,7 @@ def down(home: Home, say: Callable[[str], None], *, everything: bool = False, de
 
     was_up = home.path.exists() and home.locked()
     if was_up:
-        _stop_supervisor(home, say, everything)
+        _stop_supervisor(home, say, everything, delete_state)
     elif home.path.exists():
         was_up = _stop_leftovers(home, say)
         if everything and not delete_state and (left := living.agents(home)):
@@ -117,7 +118,7 @@ def down(home: Home, say: Callable[[str], None], *, everything: bool = False, de
     return was_up
 
 
-def _stop_supervisor(home: Home, say: Callable[[str], None], everything: bool) -> None:
+def _stop_supervisor(home: Home, say: Callable[[str], None], everything: bool, delete_state: bool) -> None:
     found = home.running()
     supervisor = Process.model_validate(found["supervisor"]) if found and found["supervisor"] else None
     if supervisor is None or not supervisor.alive:
@@ -125,7 +126,12 @@ def _stop_supervisor(home: Home, say: Callable[[str], None], everything: bool) -
     from perdure.stack import living
 
     if everything:
-        asyncio.run(living.stop_runs(home, say))
+        try:
+            asyncio.run(living.stop_runs(home, say))
+        except PerdureError as error:
+            if not delete_state:
+                raise
+            say(f"{error.message}; their jobs are ended all the same")
     else:
         try:
             if runs := [run for run in asyncio.run(living.runs(home)) if run.jobs]:

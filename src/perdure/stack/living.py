@@ -67,7 +67,7 @@ async def runs(home: Home) -> list[Living]:
         return []
     try:
         connection = await asyncpg.connect(found["database_url"], timeout=5)
-    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
         raise StackError(f"the database cannot be asked what runs: {error}") from None
     try:
         rows = await connection.fetch(

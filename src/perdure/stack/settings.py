@@ -7,11 +7,20 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from perdure.model.timing import Timing
 from perdure.stack.home import Home, StackError
+
+EXAMPLE = "postgresql://user:password@host/database"
+
+
+def check_url(url: str) -> None:
+    """Raises: StackError, which never shows the password in it."""
+    if urlsplit(url).scheme not in ("postgresql", "postgres", "postgresql+asyncpg"):
+        raise StackError("the database's address is not one of Postgres", hint=EXAMPLE)
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,8 @@ class Settings:
         home = Home.find(environ)
         database_url = environ.get("PERDURE_DATABASE_URL")
         if not database_url:
-            raise StackError("PERDURE_DATABASE_URL is not set", hint="postgresql://user:password@host/database")
+            raise StackError("PERDURE_DATABASE_URL is not set", hint=EXAMPLE)
+        check_url(database_url)
         try:
             timing = Timing.model_validate_json(environ.get("PERDURE_TIMING") or "{}")
             code_limit = int(environ.get("PERDURE_CODE_LIMIT") or 2 * 1024**3)

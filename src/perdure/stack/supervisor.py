@@ -18,10 +18,13 @@ from perdure.agents.identity import Process
 from perdure.backends import local_shims
 from perdure.stack import postgres, temporal
 from perdure.stack.home import Home, StackError, write_atomically
-from perdure.stack.part import Launch, Part, end_leftovers
+from perdure.stack.part import Launch, Part, end_leftovers, last_line
+from perdure.stack.settings import check_url
 
 ROTATE_EVERY = 30.0
 SHIMS_EVERY = 1.0
+SAY_EVERY = 15.0
+"""Seconds between two lines about a part that takes its time."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,12 @@ class Supervisor:
 
     def _database_url(self) -> str | None:
         """The one that was given, now or before; None: our own server."""
-        if self.options.database_url == "embedded":
-            self.home.remember(database_url=None)
-        elif self.options.database_url is not None:
-            self.home.remember(database_url=self.options.database_url)
+        given = self.options.database_url
+        if given == "embedded":
+            return None
+        if given is not None:
+            check_url(given)
+            return given
         return self.home.remembered().get("database_url")
 
     def _add(self, name: str, title: str, launch: Callable[[], Launch], **more: Any) -> None:
@@ -131,8 +136,16 @@ class Supervisor:
 
     async def _announce(self) -> None:
         for part in self._parts.values():
-            await part.ready.wait()
+            while not part.ready.is_set():
+                try:
+                    await asyncio.wait_for(part.ready.wait(), SAY_EVERY)
+                except TimeoutError:
+                    self.say(f"still waiting for {part.title}: {last_line(part.log)}")
         self._up = True
+        if "postgres" not in self._parts:
+            self.home.remember(database_url=self._database)
+        elif self.home.remembered().get("database_url"):
+            self.home.remember(database_url=None)
         self._write_down()
         self.say(f"Perdure is up ({time.monotonic() - self._began:.1f} s). Web UI: {self._ui}")
 
