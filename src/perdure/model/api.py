@@ -1,6 +1,7 @@
 """Calls without a life of their own: standalone activities that the CLI and any client may execute.
 
-Each is one name, one input, one result, on the ``perdure-io`` queue. Errors arrive as ``ApplicationError`` whose
+Each is one name, one input, one result, on the ``perdure-io`` queue; only readers of logs, who mostly wait, are on
+``perdure-watch``, where hundreds of them take nothing from anybody. Errors arrive as ``ApplicationError`` whose
 type is the ``code`` of ``perdure.model.errors`` and whose details are a ``Problem``.
 """
 
@@ -234,7 +235,7 @@ class Checks(Message):
 HELLO = Activity("hello", Kind.REMOTE, Nothing, Hello)
 PLAN = Activity("plan", Kind.REMOTE, PlanRequest, Plan)
 LIST_RUNS = Activity("list_runs", Kind.REMOTE, RunQuery, RunRows)
-READ_LOG = Activity("read_log", Kind.REMOTE, LogQuery, LogPage)
+READ_LOG = Activity("read_log", Kind.WATCH, LogQuery, LogPage)
 LIST_FLEETS = Activity("list_fleets", Kind.REMOTE, FleetQuery, FleetRows)
 LIST_OFFERS = Activity("list_offers", Kind.REMOTE, OfferQuery, OfferRows)
 DOCTOR = Activity("doctor", Kind.REMOTE, Nothing, Checks)
