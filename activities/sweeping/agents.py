@@ -20,6 +20,9 @@ from perdure.store import ends, instances, sweeping
 from perdure.store.instances import InstanceRecord
 from perdure.store.sweeping import Quarantine
 
+HOSTS_AT_ONCE = 32
+"""They mostly wait: for hosts that do not answer, 9 s each."""
+
 HERE = (InstanceStatus.IDLE, InstanceStatus.BUSY)
 
 
@@ -36,8 +39,11 @@ class AgentsLook:
             here = [one for one in await instances.living(tx) if one.status in HERE]
             quarantined = await sweeping.quarantined(tx)
         return await together(
-            self._instance(one, [lost for lost in quarantined if lost.instance_id == one.instance_id])
-            for one in here
+            (
+                self._instance(one, [lost for lost in quarantined if lost.instance_id == one.instance_id])
+                for one in here
+            ),
+            at_once=HOSTS_AT_ONCE,
         )
 
     async def _instance(self, instance: InstanceRecord, quarantined: list[Quarantine]) -> list[Finding]:

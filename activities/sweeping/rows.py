@@ -58,7 +58,7 @@ class RowsLook:
         if not (run.superseded or self._gone(standing, run.age)):
             return []
         async with self.world.database.transaction() as tx:
-            living = [job for job in await sweeping.living_jobs(tx) if job.key.run_id == run.run_id]
+            living = await sweeping.living_jobs(tx, run.run_id)
             held = await sweeping.open_claims(tx, run.run_id)
         found = await together(self._stop(run, job) for job in living)
         nudges: list[Nudge] = []

@@ -164,8 +164,10 @@ _JOBS = """
 """
 
 
-async def living_jobs(tx: AsyncConnection) -> list[MindedJob]:
-    return [_job(row) for row in await tx.execute(text(_JOBS + "WHERE j.ended_at IS NULL ORDER BY j.id"))]
+async def living_jobs(tx: AsyncConnection, run_id: UUID | None = None) -> list[MindedJob]:
+    """Those that have not ended: of one run, or all."""
+    query = _JOBS + "WHERE j.ended_at IS NULL AND (CAST(:run AS uuid) IS NULL OR j.run_id = :run) ORDER BY j.id"
+    return [_job(row) for row in await tx.execute(text(query), {"run": run_id})]
 
 
 async def unheard_jobs(tx: AsyncConnection) -> list[MindedJob]:
