@@ -129,6 +129,9 @@ class Pool:
     _makeable: dict[tuple[UUID, str], tuple[Offer, ...]] = field(
         default_factory=dict[tuple[UUID, str], tuple[Offer, ...]]
     )
+    _judged: dict[tuple[str, tuple[Offer, ...], int], int | None] = field(
+        default_factory=dict[tuple[str, tuple[Offer, ...], int], "int | None"]
+    )
 
     @property
     def exhausted(self) -> bool:
@@ -233,11 +236,17 @@ class Pool:
     def _fits(self, wish: Wish, fleet: FleetRoom, offer: Offer, total: int) -> bool:
         return why_not(fleet.requirements, offer) is None and self.blocks(wish, (offer,), total) is not None
 
-    @staticmethod
-    def blocks(wish: Wish, offers: tuple[Offer, ...], total: int) -> int | None:
-        """How many blocks do, whichever of the offers it will be."""
-        needed = [blocks_needed(wish.requirements, offer, total) for offer in offers]
-        return max((it for it in needed if it is not None), default=None) if None not in needed else None
+    def blocks(self, wish: Wish, offers: tuple[Offer, ...], total: int) -> int | None:
+        """How many of an instance's blocks do, whichever of the offers it will be; None: it does not do.
+
+        Instances of one kind share their offers, so that each kind is judged once a walk.
+        """
+        key = (wish.shape, offers, total)
+        if key not in self._judged:
+            needed = [blocks_needed(wish.requirements, offer, total) for offer in offers]
+            known = [it for it in needed if it is not None]
+            self._judged[key] = max(known, default=None) if len(known) == len(needed) else None
+        return self._judged[key]
 
     @staticmethod
     def _take(seat: Seat) -> None:

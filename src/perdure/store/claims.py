@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, text
+from sqlalchemy import DateTime, Row, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,12 +19,20 @@ from perdure.model.statuses import ClaimStatus
 from perdure.store import parsing, pool, projects, queue, releases
 
 _INSERT = text("""
-    INSERT INTO claims (id, project_id, run_id, owner, replica, submission, nodes, priority, requirements, shape,
-                        wait, idle_duration, queue_patience, keep, status, message, queued_at, not_before)
-    VALUES (:id, :project, :run, :owner, :replica, :submission, :nodes, :priority, :requirements, :shape, :wait,
-            :idle_duration, :queue_patience, :keep, 'waiting', '', clock_timestamp(), :not_before)
-    ON CONFLICT (id) DO NOTHING RETURNING id
-""").bindparams(bindparam("requirements", type_=JSONB))
+    WITH project AS (
+        SELECT id FROM projects WHERE name = :project FOR NO KEY UPDATE
+    ), made AS (
+        INSERT INTO claims (id, project_id, run_id, owner, replica, submission, nodes, priority, requirements,
+                            shape, wait, idle_duration, queue_patience, keep, status, message,
+                            queued_at, not_before)
+        SELECT :id, project.id, :run, :owner, :replica, :submission, :nodes, :priority, :requirements, :shape,
+               :wait, :idle_duration, :queue_patience, :keep, 'waiting', '', clock_timestamp(), :not_before
+        FROM project
+        ON CONFLICT (id) DO NOTHING RETURNING id
+    )
+    SELECT project.id, EXISTS (SELECT 1 FROM made) AS made FROM project
+""").bindparams(bindparam("requirements", type_=JSONB), bindparam("not_before", type_=DateTime(timezone=True)))
+"""With the project's lock, which is taken first."""
 
 _REFUSE = text("""
     UPDATE claims SET status = 'refused', message = :message, tried = :tried, ended_at = now()
@@ -41,8 +49,7 @@ _PLACES = text("""
 async def claim(tx: AsyncConnection, request: ClaimRequest, offers: Offers) -> ClaimAnswer:
     """Ask for all nodes of a replica: granted if they fit now and nobody in front wants them; else the claim waits,
     or is refused. Asking again gives the same answer, or what has become of the claim since."""
-    project_id = await projects.lock_named(tx, request.project)
-    new = (await tx.execute(_INSERT, _values(request, project_id))).one_or_none() is not None
+    project_id, new = await _insert(tx, request)
     if not new and (known := await answer(tx, request.claim_id)).status is not ClaimStatus.WAITING:
         return known
     granted = await queue.grant_waiting(tx, project_id, offers)
@@ -52,6 +59,15 @@ async def claim(tx: AsyncConnection, request: ClaimRequest, offers: Offers) -> C
             status = ClaimStatus.READY if it.news.ready else ClaimStatus.GRANTED
             return ClaimAnswer(status=status, placements=it.news.placements, nudges=nudges)
     return await _not_now(tx, request, project_id, offers, nudges)
+
+
+async def _insert(tx: AsyncConnection, request: ClaimRequest) -> tuple[UUID, bool]:
+    """The project, which is locked now, and whether the claim is new."""
+    row = (await tx.execute(_INSERT, _values(request))).one_or_none()
+    if row is None:
+        await projects.ensure(tx, request.project)
+        row = (await tx.execute(_INSERT, _values(request))).one()
+    return row.id, row.made
 
 
 async def answer(tx: AsyncConnection, claim_id: UUID) -> ClaimAnswer:
@@ -125,10 +141,10 @@ def _in_words(request: ClaimRequest, fleets: list[str], tried: tuple[OfferFailur
     return f"no capacity for {asked}{first}{more}"
 
 
-def _values(request: ClaimRequest, project_id: UUID) -> dict[str, Any]:
+def _values(request: ClaimRequest) -> dict[str, Any]:
     return {
         "id": request.claim_id,
-        "project": project_id,
+        "project": request.project,
         "run": request.run_id,
         "owner": request.owner,
         "replica": request.replica,

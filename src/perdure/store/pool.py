@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.core.allocation import FleetRoom, InstanceState, Offers, Pool
@@ -12,9 +13,15 @@ from perdure.model.resources import Offer
 from perdure.model.statuses import InstanceStatus
 from perdure.store import parsing
 
-_FLEETS = text("""
-    SELECT f.id, f.name, f.status, f.nodes_max, f.placement, f.blocks, f.idle_duration,
-           CAST(f.requirements AS text) AS requirements, has.living, has.nums, has.backend, has.region
+ALIKE = 10_000
+"""More instances of one kind than a project has."""
+
+_POOL = """
+    SELECT f.id AS fleet, f.name AS fleet_name, f.status AS fleet_status, f.nodes_max, f.placement, f.blocks,
+           f.idle_duration, CAST(f.requirements AS text) AS requirements,
+           has.living, has.nums, has.backend, has.region,
+           i.id, i.num, i.name, i.status, i.total_blocks, i.busy_blocks, i.address,
+           CAST(CASE WHEN i.offer IS NULL THEN i.offers ELSE jsonb_build_array(i.offer) END AS text) AS offers
     FROM fleets f
     CROSS JOIN LATERAL (
         SELECT count(*) AS living, array_agg(i.num) AS nums,
@@ -22,26 +29,19 @@ _FLEETS = text("""
                (array_agg(i.region ORDER BY i.num) FILTER (WHERE i.status <> 'terminating'))[1] AS region
         FROM instances i WHERE i.fleet_id = f.id AND i.status <> 'terminated'
     ) has
+    LEFT JOIN LATERAL (
+        SELECT *, row_number() OVER (
+            PARTITION BY coalesce(offer, offers), status, busy_blocks ORDER BY num) AS place
+        FROM instances
+        WHERE fleet_id = f.id AND f.status = 'active' {free}
+            AND status IN ('pending', 'provisioning', 'idle', 'busy')
+    ) i ON i.place <= :most
     WHERE f.project_id = :project AND f.status <> 'terminated'
-    ORDER BY f.created_at, f.id
-""")
-
-_INSTANCE = """
-    SELECT id, fleet_id, num, name, status, total_blocks, busy_blocks, address,
-           CAST(CASE WHEN offer IS NULL THEN offers ELSE jsonb_build_array(offer) END AS text) AS offers
-    FROM instances
+    ORDER BY f.created_at, f.id, i.num
 """
+"""One row for each instance, and one for a fleet that has none: all in one round trip, since locks are held."""
 
-_FREE = text(f"""{_INSTANCE}
-    WHERE fleet_id = ANY(:fleets) AND busy_blocks < total_blocks
-      AND status IN ('pending', 'provisioning', 'idle', 'busy')
-    ORDER BY fleet_id, num
-""")
-
-_ALL = text(f"""{_INSTANCE}
-    WHERE fleet_id = ANY(:fleets) AND status IN ('pending', 'provisioning', 'idle', 'busy')
-    ORDER BY fleet_id, num
-""")
+_FREE, _ALL = text(_POOL.format(free="AND busy_blocks < total_blocks")), text(_POOL.format(free=""))
 
 _KINDS = text("""
     SELECT fleet_id, offers, count(*) AS living FROM (
@@ -53,41 +53,23 @@ _KINDS = text("""
 """)
 
 
-async def load(tx: AsyncConnection, project_id: UUID, offers: Offers, *, busy: bool = False) -> Pool:
-    """Fleets and instances that take work; ``busy``: also those that have no free block, for saying why a claim
-    does not fit."""
-    fleets = [
-        FleetRoom(
-            id=row.id,
-            name=row.name,
-            active=row.status == "active",
-            nodes_max=row.nodes_max,
-            cluster=row.placement == "cluster",
-            blocks=row.blocks,
-            requirements=parsing.requirements(row.requirements),
-            idle_duration=row.idle_duration,
-            living=row.living,
-            nums=set(row.nums or ()),
-            pin=(row.backend, row.region) if row.backend else None,
-        )
-        for row in await tx.execute(_FLEETS, {"project": project_id})
-    ]
-    ids = [fleet.id for fleet in fleets if fleet.active]
-    instances = [
-        InstanceState(
-            id=row.id,
-            fleet_id=row.fleet_id,
-            num=row.num,
-            name=row.name,
-            status=InstanceStatus(row.status),
-            offers=parsing.offers(row.offers),
-            total_blocks=row.total_blocks,
-            busy_blocks=row.busy_blocks,
-            address=row.address,
-        )
-        for row in await tx.execute(_ALL if busy else _FREE, {"fleets": ids})
-    ]
-    return Pool(fleets, instances, offers)
+async def load(
+    tx: AsyncConnection, project_id: UUID, offers: Offers, *, busy: bool = False, most: int = ALIKE
+) -> Pool:
+    """Fleets and instances that take work.
+
+    Args:
+        busy: also those that have no free block, for saying why a claim does not fit.
+        most: of instances that are alike, since nobody needs to see more than could be granted.
+    """
+    fleets: dict[UUID, FleetRoom] = {}
+    instances: list[InstanceState] = []
+    for row in await tx.execute(_ALL if busy else _FREE, {"project": project_id, "most": most}):
+        if row.fleet not in fleets:
+            fleets[row.fleet] = _fleet(row)
+        if row.id is not None:
+            instances.append(_instance(row))
+    return Pool(list(fleets.values()), instances, offers)
 
 
 async def add_kinds(tx: AsyncConnection, pool: Pool) -> None:
@@ -97,3 +79,33 @@ async def add_kinds(tx: AsyncConnection, pool: Pool) -> None:
         kinds.setdefault(row.fleet_id, []).append((parsing.offers(row.offers), row.living))
     for fleet in pool.fleets:
         fleet.kinds = tuple(kinds.get(fleet.id, ()))
+
+
+def _fleet(row: Row[Any]) -> FleetRoom:
+    return FleetRoom(
+        id=row.fleet,
+        name=row.fleet_name,
+        active=row.fleet_status == "active",
+        nodes_max=row.nodes_max,
+        cluster=row.placement == "cluster",
+        blocks=row.blocks,
+        requirements=parsing.requirements(row.requirements),
+        idle_duration=row.idle_duration,
+        living=row.living,
+        nums=set(row.nums or ()),
+        pin=(row.backend, row.region) if row.backend else None,
+    )
+
+
+def _instance(row: Row[Any]) -> InstanceState:
+    return InstanceState(
+        id=row.id,
+        fleet_id=row.fleet,
+        num=row.num,
+        name=row.name,
+        status=InstanceStatus(row.status),
+        offers=parsing.offers(row.offers),
+        total_blocks=row.total_blocks,
+        busy_blocks=row.busy_blocks,
+        address=row.address,
+    )

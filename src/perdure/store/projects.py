@@ -20,16 +20,6 @@ async def ensure(tx: AsyncConnection, name: str) -> UUID:
     return found
 
 
-async def lock_named(tx: AsyncConnection, name: str) -> UUID:
-    """``lock``, of the project with this name; it is made if it is new."""
-    query = text("SELECT id FROM projects WHERE name = :name FOR NO KEY UPDATE")
-    found = (await tx.execute(query, {"name": name})).scalar()
-    if found is None:
-        await ensure(tx, name)
-        found = (await tx.execute(query, {"name": name})).scalar_one()
-    return found
-
-
 async def lock(tx: AsyncConnection, project_id: UUID) -> None:
     """Be the only one to claim or free capacity in this project until the transaction ends.
 

@@ -75,7 +75,8 @@ async def grant_waiting(tx: AsyncConnection, project_id: UUID, offers: Offers) -
         page = await pages.next(set(), set())
         if not page:
             return granted
-        walk = Walk(await pool.load(tx, project_id, offers))
+        most = sum(row.nodes for row in page) if len(page) < PAGE else pool.ALIKE
+        walk = Walk(await pool.load(tx, project_id, offers, most=most))
         while page:
             if any(row.overdue for row in page):
                 await pool.add_kinds(tx, walk.pool)
