@@ -48,6 +48,9 @@ class FleetRoom:
     kinds: tuple[tuple[tuple[Offer, ...], int], ...] = ()
     """What its usable instances are, and how many of each: only known when a claim may reserve."""
 
+    made: int = 0
+    """Of the living, those that this walk made."""
+
     reserved: bool = False
     """New instances are kept for a claim that waits longer."""
 
@@ -157,7 +160,7 @@ class Pool:
         for fleet in self.allowed_fleets(wish):
             makeable = bool(self.makeable(wish, fleet)) and not wish.requirements.reuse_only
             usable = sum(count for offers, count in fleet.kinds if self.blocks(wish, offers, fleet.blocks))
-            if usable + (fleet.room if makeable else 0) < wish.nodes:
+            if usable + (fleet.room + fleet.made if makeable else 0) < wish.nodes:
                 continue
             fleet.reserved = fleet.reserved or makeable
             for instance in self.instances:
@@ -254,6 +257,7 @@ class Pool:
             seat.instance.busy_blocks += seat.blocks
             return
         seat.fleet.living += 1
+        seat.fleet.made += 1
         seat.fleet.nums.add(seat.num)
         if seat.fleet.cluster and seat.fleet.pin is None:
             seat.fleet.pin = _place(seat.offers[0])
