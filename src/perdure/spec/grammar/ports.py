@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from perdure.spec.grammar.base import Whole, Written, told, wrong
+from perdure.spec.grammar.base import Written, told, whole, wrong
 
 _PORT = re.compile(r"(?:(?P<local>[0-9]{1,5}|\*) *: *)?(?P<container>[0-9]{1,5})")
 _HINT = "write 8000, 80:8000 or *:8000"
@@ -35,8 +35,8 @@ def port(value: object) -> object:
 class PortMapping(Written):
     """A port of the job, and where it appears on the user's machine."""
 
-    container_port: Annotated[Whole, Field(ge=1, le=65535)]
-    local_port: Annotated[Whole, Field(ge=1, le=65535)] | None = None
+    container_port: Annotated[int, Field(ge=1, le=65535), BeforeValidator(whole)]
+    local_port: Annotated[int, Field(ge=1, le=65535), BeforeValidator(whole)] | None = None
     """Unset: any free one."""
 
 

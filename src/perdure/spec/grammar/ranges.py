@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from perdure.spec.grammar.base import Whole, Written, told, whole, wrong
+from perdure.spec.grammar.base import Written, told, whole, wrong
 
 _MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *(MB|GB|TB)?", re.IGNORECASE)
 _GB = {"": 1.0, "MB": 1 / 1024, "GB": 1.0, "TB": 1024.0}
@@ -42,8 +42,8 @@ def bounds(value: object, parse: Callable[[object], object]) -> object:
 class CountRange(Written):
     """How many: at least ``min``, at most ``max``."""
 
-    min: Annotated[Whole, Field(ge=0)] | None = None
-    max: Annotated[Whole, Field(ge=0)] | None = None
+    min: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
+    max: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

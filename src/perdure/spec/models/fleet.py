@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
-from perdure.spec.grammar.base import Text, Whole, Written, text, told, whole, wrong
+from perdure.spec.grammar.base import Text, Written, text, told, whole, wrong
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.ranges import range_words
@@ -30,11 +30,11 @@ def read_nodes(value: object) -> object:
 class FleetNodes(Written):
     """How many instances: kept, provisioned at once, and at most."""
 
-    min: Annotated[Whole, Field(ge=0)] = 0
-    target: Annotated[Whole, Field(ge=0)] | None = None
+    min: Annotated[int, Field(ge=0), BeforeValidator(whole)] = 0
+    target: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
     """Provisioned when the fleet is applied; ``min`` if unset."""
 
-    max: Annotated[Whole, Field(ge=0)] | None = None
+    max: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
     """Unset: no limit."""
 
     @model_validator(mode="after")
@@ -67,7 +67,7 @@ Blocks = Annotated[
     PlainValidator(read_blocks),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "auto"}]}),
 ]
-SshPort = Annotated[Whole, Field(ge=1, le=65535)]
+SshPort = Annotated[int, Field(ge=1, le=65535), BeforeValidator(whole)]
 
 
 class ProxyJump(Written):

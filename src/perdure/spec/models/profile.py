@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from perdure.spec.grammar.base import SWITCHES, Number, Text, Whole, Written, not_empty, wrong
+from perdure.spec.grammar.base import SWITCHES, Text, Written, not_empty, number, whole, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
 from perdure.spec.grammar.names import (
@@ -33,7 +33,7 @@ class RetrySpec(Written):
     duration: Duration | None = None
     """The window in which it is tried again; an hour if unset."""
 
-    max_attempts: Annotated[Whole, Field(ge=1)] | None = None
+    max_attempts: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
 
 
 def _retry(value: object) -> object:
@@ -64,7 +64,7 @@ Retry = Annotated[
 class UtilizationPolicy(Written):
     """End a run that hardly uses its GPUs."""
 
-    min_gpu_utilization: Annotated[Whole, Field(ge=0, le=100)]
+    min_gpu_utilization: Annotated[int, Field(ge=0, le=100), BeforeValidator(whole)]
     """Percent."""
 
     time_window: Annotated[Duration, AfterValidator(lasting(300, 3600))]
@@ -79,8 +79,8 @@ class ScheduleSpec(Written):
 class VastOptions(Written):
     type: Literal["vastai"]
     offer_order: Literal["score", "price"] | None = None
-    min_reliability: Annotated[Number, Field(ge=0, le=1)] | None = None
-    min_score: Annotated[Number, Field(ge=0)] | None = None
+    min_reliability: Annotated[float, Field(ge=0, le=1), BeforeValidator(number)] | None = None
+    min_score: Annotated[float, Field(ge=0), BeforeValidator(number)] | None = None
 
 
 InstanceChoice = Annotated[
@@ -101,7 +101,7 @@ class PlacementFields(Written):
     instance_types: tuple[Text, ...] | None = None
     reservation: Text | None = None
     spot_policy: Literal["spot", "on-demand", "auto"] | None = None
-    max_price: Annotated[Number, Field(gt=0)] | None = None
+    max_price: Annotated[float, Field(gt=0), BeforeValidator(number)] | None = None
     """Dollars an hour of one instance."""
 
     retry: Retry | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from perdure.spec.grammar.base import Switch, Text, Whole, Written, not_empty, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, not_empty, whole, wrong
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.mounts import FileItem, Mount, Repo
@@ -46,7 +46,7 @@ class RunFields(ProfileFields):
     registry_auth: RegistryAuthSpec | None = None
     env: Env = Field(default_factory=dict)
     resources: ResourcesSpec = ResourcesSpec()
-    priority: Annotated[Whole, Field(ge=0, le=100)] | None = None
+    priority: Annotated[int, Field(ge=0, le=100), BeforeValidator(whole)] | None = None
     volumes: tuple[Mount, ...] = ()
     files: tuple[FileItem, ...] = ()
     repos: Annotated[tuple[Repo, ...], Field(max_length=1)] = ()
@@ -68,7 +68,7 @@ class NodeGroup(Written):
     """Nodes of a task that are alike."""
 
     name: GroupName | None = None
-    nodes: Annotated[Whole, Field(ge=1, le=MAX_NODES)] = 1
+    nodes: Annotated[int, Field(ge=1, le=MAX_NODES), BeforeValidator(whole)] = 1
     resources: ResourcesSpec = ResourcesSpec()
     commands: Commands = ()
     ports: tuple[Port, ...] = ()
@@ -81,7 +81,7 @@ class Task(RunFields):
     commands: Commands = ()
     entrypoint: Text | None = None
     ports: tuple[Port, ...] = ()
-    nodes: Annotated[Whole, Field(ge=1, le=MAX_NODES)] = 1
+    nodes: Annotated[int, Field(ge=1, le=MAX_NODES), BeforeValidator(whole)] = 1
     groups: Annotated[tuple[NodeGroup, ...], AfterValidator(not_empty)] | None = None
 
     @model_validator(mode="after")

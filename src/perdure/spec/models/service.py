@@ -8,12 +8,12 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from perdure.spec.grammar.base import (
     SWITCHES,
-    Number,
     Switch,
     Text,
     Written,
     is_mapping,
     not_empty,
+    number,
     told,
     whole,
     wrong,
@@ -78,7 +78,7 @@ class Scaling(Written):
     """When replicas are added and taken away."""
 
     metric: Literal["rps"]
-    target: Annotated[Number, Field(gt=0)]
+    target: Annotated[float, Field(gt=0), BeforeValidator(number)]
     """Requests a second of one replica."""
 
     window: Annotated[Literal[30, 60, 300] | None, BeforeValidator(lambda v: _window(v))] = None

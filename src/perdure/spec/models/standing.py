@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from perdure.spec.grammar.base import Switch, Text, Whole, Written, discriminator, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, discriminator, text, whole, wrong
 from perdure.spec.grammar.durations import IdleDuration
 from perdure.spec.grammar.names import BackendName, Tags
 from perdure.spec.grammar.ranges import Memory
@@ -85,9 +85,9 @@ class Gateway(Written):
     default: Switch | None = None
     backend: BackendName
     region: Text
-    instance_type: Annotated[Text, Field(min_length=1)] | None = None
+    instance_type: Annotated[str, Field(min_length=1), BeforeValidator(text)] | None = None
     domain: Text | None = None
     public_ip: Switch = True
     certificate: Certificate | None = LetsEncrypt(type="lets-encrypt")
-    replicas: Annotated[Whole, Field(ge=1)] | None = None
+    replicas: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
     tags: Tags | None = None

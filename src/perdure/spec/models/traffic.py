@@ -7,7 +7,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from perdure.spec.grammar.base import Number, Switch, Text, Whole, Written, discriminator, told, wrong
+from perdure.spec.grammar.base import (
+    Switch,
+    Text,
+    Written,
+    discriminator,
+    number,
+    text,
+    told,
+    whole,
+    wrong,
+)
 from perdure.spec.grammar.durations import Duration, lasting
 
 _PREFIX = re.compile(r"/[^\s\\{}]*")
@@ -33,8 +43,8 @@ def _header(value: str) -> str:
 
 
 class ProbeHeader(Written):
-    name: Annotated[Text, Field(min_length=1, max_length=256)]
-    value: Annotated[Text, Field(min_length=1, max_length=2048)]
+    name: Annotated[str, Field(min_length=1, max_length=256), BeforeValidator(text)]
+    value: Annotated[str, Field(min_length=1, max_length=2048), BeforeValidator(text)]
 
 
 class Probe(Written):
@@ -46,12 +56,12 @@ class Probe(Written):
 
     method: Literal["get", "post", "put", "delete", "patch", "head"] | None = None
     headers: Annotated[tuple[ProbeHeader, ...], Field(max_length=16)] = ()
-    body: Annotated[Text, Field(min_length=1, max_length=2048)] | None = None
+    body: Annotated[str, Field(min_length=1, max_length=2048), BeforeValidator(text)] | None = None
     timeout: Annotated[Duration, AfterValidator(lasting(1, 300))] | None = None
     interval: Annotated[Duration, AfterValidator(lasting(1))] | None = None
     """From the end of one to the start of the next."""
 
-    ready_after: Annotated[Whole, Field(ge=1)] | None = None
+    ready_after: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
     until_ready: Switch | None = None
 
     @model_validator(mode="after")
@@ -86,8 +96,8 @@ class RateLimit(Written):
             custom_error_message="has a type other than ip_address and header",
         ),
     ] = ByAddress()
-    rps: Annotated[Number, Field(ge=1 / 60, le=2**63 / 60)]
-    burst: Annotated[Whole, Field(ge=0)] = 0
+    rps: Annotated[float, Field(ge=1 / 60, le=2**63 / 60), BeforeValidator(number)]
+    burst: Annotated[int, Field(ge=0), BeforeValidator(whole)] = 0
 
 
 class OpenAiModel(Written):
