@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.seal import opened
-from perdure.client.logs import LogPiece
+from perdure.client.logs import LogPiece, NotStarted
 from perdure.model import api
 from perdure.model.resources import OfferFailure
 from perdure.spec.effective import Sealed
@@ -211,6 +211,18 @@ def test_the_next_attempt_is_marked_beside_the_log(perdure: Program, fake: FakeC
     assert "attempt 1" in ended.err
     assert ended.err.count("attempt") == 1
     assert "The end of this log is missing" in ended.err
+
+
+def test_a_run_that_has_not_begun_has_no_log_and_that_is_no_error(
+    perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch
+):
+    def nothing(*_: object, **__: object) -> None:
+        raise NotStarted("run xx has not started a job: waiting for capacity")
+
+    monkeypatch.setattr(FakeClient, "follow_logs", nothing)
+    ended = perdure("logs", "xx")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == "Run xx has not started a job: waiting for capacity.\n"
 
 
 def test_stop_waits_for_the_end_and_says_it(perdure: Program, fake: FakeClient):

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from perdure.blobs.folder import FolderBlobs
-from perdure.client.logs import LogPiece, NoJob, follow
+from perdure.client.logs import LogPiece, NoJob, NotStarted, follow
 from perdure.model.api import Hello, JobRow, LogPage, LogQuery, RunRow
 from perdure.model.ids import job_id, log_key
 
@@ -216,5 +216,5 @@ async def test_what_is_not_there_is_told(fake: FakeInstallation, options: dict[s
 
 async def test_a_run_that_ended_before_a_job_began_says_so(fake: FakeInstallation):
     fake.finish("failed")
-    with pytest.raises(NoJob, match="has not started a job"):
+    with pytest.raises(NotStarted, match="has not started a job"):
         await read(fake)

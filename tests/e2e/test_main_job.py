@@ -106,7 +106,7 @@ def test_a_line_is_shown_before_the_next_one_is_printed(stack: Stack):
 
 def test_output_is_shown_byte_for_byte(stack: Stack):
     script = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 5000 + b'\\r\\xff no newline')"
-    path = write(stack, "bytes", f"{sys.executable} -c {json.dumps(script)}")
+    path = write(stack, "bytes", f"python3 -c {json.dumps(script)}")
     done = subprocess.run(
         [*stack.program, "apply", "-f", path, "-y"], env=stack.environ, capture_output=True, check=False
     )

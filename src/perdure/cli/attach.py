@@ -11,7 +11,7 @@ from perdure.cli.tables import job_words, lasted, latest_jobs
 from perdure.cli.terminal import ask, interactive, say
 from perdure.cli.waiting import Waiting
 from perdure.client.client import PerdureClient
-from perdure.client.logs import NoJob
+from perdure.client.logs import NotStarted
 from perdure.model.api import RunRow
 from perdure.model.statuses import JobStatus, RunStatus
 
@@ -69,7 +69,7 @@ class Attached:
                 self.output.write(piece)
                 if piece.complete:
                     self.waiting.start()
-        except NoJob:
+        except NotStarted:
             pass  # it ended before a job began: its end says why
         run = await self.client.wait(self.project, self.name, self.run_id)
         await self.waiting.stop()

@@ -45,13 +45,14 @@ class Place:
         """Known only of the embedded stack: its worker's process is gone."""
         if self.worker_pid is None:
             return False
+        import psutil
+
         try:
-            os.kill(self.worker_pid, 0)
-        except ProcessLookupError:
+            return psutil.Process(self.worker_pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
             return True
-        except PermissionError:
+        except psutil.Error:
             return False
-        return False
 
 
 def stack_file(environ: Mapping[str, str] = os.environ) -> Path:

@@ -37,7 +37,11 @@ PIECE = 1024**2
 
 
 class NoJob(NotFound):
-    """The run has no such job or attempt, or ended before one began."""
+    """The run has no such job or attempt."""
+
+
+class NotStarted(NoJob):
+    """The run has not begun a job, or ended before it could."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ async def follow(
     """See ``PerdureClient.follow_logs``.
 
     Raises:
-        NotFound: no such run; ``NoJob``, no such job or attempt.
+        NotFound: no such run; ``NoJob``, no such job or attempt; ``NotStarted``, none at all yet.
     """
     hello, run = await asyncio.gather(client.hello(), client.get_run(project, name, run_id))
     ended = asyncio.create_task(client.closed(project, run.name, run.run_id))
@@ -141,7 +145,7 @@ def _nothing(run: RunRow, slot: tuple[int, int], attempt: int | None) -> NoJob:
             f"run {run.name} has no job {node} of replica {replica}",
             hint=f"its last one is job {last.node} of replica {last.replica}",
         )
-    return NoJob(f"run {run.name} has not started a job" + (f": {run.message}" if run.message else ""))
+    return NotStarted(f"run {run.name} has not started a job" + (f": {run.message}" if run.message else ""))
 
 
 class _Reader:
