@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -11,14 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
 import psutil
-import pytest
 import pytest_asyncio
 
 from perdure.client import PerdureClient
@@ -79,6 +79,24 @@ class Installation:
     def kill(self, part: str, number: int = signal.SIGKILL) -> None:
         os.kill(self.pids()[part], number)
 
+    @property
+    def die_file(self) -> Path:
+        return Path(self.extra["PERDURE_DIE_FILE"])
+
+    def die_at(self, point: str) -> None:
+        """Let the worker die at ``ACTIVITY:before`` or ``:after``, the next time only."""
+        beside = self.die_file.with_name("next")
+        beside.write_text(point)
+        beside.rename(self.die_file)
+
+    def died(self) -> bool:
+        """Whether it did; the point is taken back if not."""
+        self.die_file.unlink(missing_ok=True)
+        dead = Path(f"{self.die_file}.died")
+        happened = dead.exists()
+        dead.unlink(missing_ok=True)
+        return happened
+
     async def connected(self) -> PerdureClient:
         if self.client is None:
             self.client = await PerdureClient.connect(environ=self.environment)
@@ -114,6 +132,18 @@ class Installation:
         pieces = client.follow_logs("main", row.name, run_id=row.run_id, node=node, attempt=attempt, wait=False)
         return b"".join([piece.data async for piece in pieces])
 
+    async def no_instances(self, seconds: float = 60) -> None:
+        """Wait until every instance has idled out, and is gone."""
+        client = await self.connected()
+        deadline = time.monotonic() + seconds
+        while True:
+            with suppress(ControlPlaneError):
+                living = [one for fleet in await client.fleets("main") for one in fleet.instances]
+                if not living:
+                    return
+            assert time.monotonic() < deadline, f"still there: {living}"
+            await asyncio.sleep(0.2)
+
     async def at_rest(self, seconds: float = 30) -> None:
         """Every invariant holds, and nothing of any job is left, once nothing moves any more."""
         client = await self.connected()
@@ -128,22 +158,33 @@ class Installation:
             await asyncio.sleep(0.5)
 
 
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """A folder of its own, short enough for sockets, and entered by others if need be."""
-    folder = Path(tempfile.mkdtemp(prefix="pf-"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest_asyncio.fixture
-async def installation(home: Path, request: pytest.FixtureRequest) -> AsyncIterator[Installation]:
-    """Up, and taken down wholly at the end. ``@pytest.mark.parametrize("die", …, indirect=True)`` is not needed:
-    a test that wants its worker to die asks for ``deadly``."""
-    stack = Installation(home)
-    stack.perdure("up", "--detach")
+@contextlib.asynccontextmanager
+async def installed(**extra: str) -> AsyncIterator[Installation]:
+    """Up, in a folder of its own, and taken down wholly at the end."""
+    home = Path(tempfile.mkdtemp(prefix="pf-"))
+    stack = Installation(home, extra)
     try:
+        stack.perdure("up", "--detach")
         yield stack
     finally:
         stack.perdure("down", "--all", "--delete-state", check=False)
-        assert not stack.agents("perdure.agents"), "agents were left behind"
+        left = stack.agents("perdure.agents")
+        shutil.rmtree(home, ignore_errors=True)
+        assert not left, f"agents were left behind: {left}"
+
+
+@pytest_asyncio.fixture
+async def installation() -> AsyncIterator[Installation]:
+    """One of the test's own."""
+    async with installed() as stack:
+        yield stack
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def deadly() -> AsyncIterator[Installation]:
+    """One for all tests of a module, whose worker dies where ``Installation.die_at`` says."""
+    folder = Path(tempfile.mkdtemp(prefix="pd-"))
+    folder.chmod(0o777)
+    async with installed(PERDURE_DIE_FILE=str(folder / "die"), PYTHONPATH=DEADLY) as stack:
+        yield stack
+    shutil.rmtree(folder)

@@ -7,89 +7,10 @@ import os
 import random
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
-from perdure.model import activities as do
-from perdure.model.activities import Activity
-from tests.faults.conftest import DEADLY, Installation
-
-GANG = """
-date +%s.%N >> {folder}/ran-$PERDURE_NODE_RANK
-if [ $PERDURE_NODE_RANK = 1 ] && ! [ -e {folder}/failed ]; then touch {folder}/failed; exit 3; fi
-for i in $(seq 20); do echo "line $i of $PERDURE_NODE_RANK"; sleep 0.05; done
-"""
-"""Two nodes; node 1 fails once, so that both run twice, and never more."""
-
-LINES = "".join(f"line {i} of {{node}}\n" for i in range(1, 21))
-
-STEPS = [
-    step
-    for step in do.ALL
-    if step.name
-    in {
-        "resolve_run",
-        "record_run",
-        "claim",
-        "record_job",
-        "submit_task",
-        "start_job",
-        "watch_job",
-        "stop_job",
-        "remove_task",
-        "end_job",
-        "view_instance",
-        "create_instance",
-        "reach_instance",
-        "instance_ready",
-    }
-]
-
-
-def workspace(home: Path) -> Path:
-    """A folder that jobs of any uid may write."""
-    folder = Path(f"{home}-work")
-    folder.mkdir()
-    folder.chmod(0o777)
-    return folder
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-async def test_worker_killed_around_every_step_of_a_gang_with_a_retry(
-    home: Path, step: Activity, when: str
-) -> None:
-    await _gang_survives(home, f"{step.name}:{when}")
-
-
-@pytest.mark.parametrize(
-    "point", ["claim:after:TERM", "start_job:before:TERM", "watch_job:before:TERM", "end_job:after:TERM"]
-)
-async def test_worker_told_to_end_in_the_middle_of_a_gang(home: Path, point: str) -> None:
-    await _gang_survives(home, point)
-
-
-async def _gang_survives(home: Path, point: str) -> None:
-    work = workspace(home)
-    once = work / "died"
-    stack = Installation(home, extra={"PERDURE_DIE_AT": point, "PERDURE_DIE_ONCE": str(once), "PYTHONPATH": DEADLY})
-    stack.perdure("up", "--detach")
-    try:
-        run_id = await stack.submit("gang", GANG.format(folder=work), nodes=2, retry=True)
-        row = await stack.end(run_id)
-        assert row.status == "done", row
-        assert once.exists() == (not point.startswith("stop_job")), "the worker never died"
-        for node in range(2):
-            assert len((work / f"ran-{node}").read_text().split()) == 2, "a node ran more or less than twice"
-            assert (await stack.log(row, node, attempt=1)).decode() == LINES.format(node=node)
-        await stack.at_rest()
-    finally:
-        stack.perdure("down", "--all", "--delete-state", check=False)
-        for path in work.iterdir():
-            path.unlink()
-        work.rmdir()
-
+from tests.faults.conftest import Installation
 
 COUNT = 'for i in $(seq 60); do echo "line $i"; sleep 0.05; done'
 COUNTED = "".join(f"line {i}\n" for i in range(1, 61)).encode()

@@ -1,31 +1,30 @@
 """Kills a worker at a named point, once: on ``PYTHONPATH``, Python imports this before anything else.
 
-``PERDURE_DIE_AT`` is ``ACTIVITY:before`` or ``ACTIVITY:after``, with ``:SIGNAL`` behind it if it is not KILL;
-``PERDURE_DIE_ONCE`` a file that is made when it has happened, so that the worker that comes next lives.
+The file that ``PERDURE_DIE_FILE`` names says where: ``ACTIVITY:before`` or ``ACTIVITY:after``, with ``:SIGNAL`` behind
+it if it is not KILL. It is renamed to ``….died`` when it has happened, so that the worker that comes next lives.
 """
 
 import os
 import sys
 from pathlib import Path
 
-if os.environ.get("PERDURE_DIE_AT") and any("perdure.stack.worker" in word for word in sys.orig_argv):
+if os.environ.get("PERDURE_DIE_FILE") and any("perdure.stack.worker" in word for word in sys.orig_argv):
     import signal
     from typing import Any
 
     from temporalio import worker as temporal_worker
 
-    _step, _when, *_rest = os.environ["PERDURE_DIE_AT"].split(":")
-    _signal = signal.Signals[f"SIG{_rest[0] if _rest else 'KILL'}"]
-    _once = Path(os.environ["PERDURE_DIE_ONCE"])
+    _file = Path(os.environ["PERDURE_DIE_FILE"])
 
     def _die(step: str, when: str) -> None:
-        if (step, when) != (_step, _when):
-            return
         try:
-            _once.touch(exist_ok=False)
-        except FileExistsError:
+            wanted_step, wanted_when, *rest = _file.read_text().split(":")
+            if (step, when) != (wanted_step, wanted_when):
+                return
+            _file.rename(f"{_file}.died")
+        except FileNotFoundError:
             return
-        os.kill(os.getpid(), _signal)
+        os.kill(os.getpid(), signal.Signals[f"SIG{rest[0] if rest else 'KILL'}"])
 
     class _Inbound(temporal_worker.ActivityInboundInterceptor):
         async def execute_activity(self, input: temporal_worker.ExecuteActivityInput) -> Any:
