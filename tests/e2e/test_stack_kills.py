@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.backends.local_shims import Folder
+from perdure.backends.local_shims import folders
 from tests.support.stack import Stack, fresh, until
 
 
@@ -54,11 +54,11 @@ def test_a_killed_part_is_started_again_and_the_run_goes_on(up: Stack, part: str
 
 def test_a_killed_agent_is_started_again_and_the_run_goes_on(up: Stack) -> None:
     gate = begin(up, "kill-agent")
-    (folder,) = [Folder(path) for path in (up.home / "instances").iterdir() if path.is_dir()]
-    shim = folder.shim()
-    assert shim is not None
-    os.kill(shim.pid, signal.SIGKILL)
-    until(lambda: (now := folder.shim()) is not None and now != shim, what="the agent again", of=up)
+    for folder in folders(up.home):
+        shim = folder.shim()
+        assert shim is not None
+        os.kill(shim.pid, signal.SIGKILL)
+        until(lambda f=folder, old=shim: f.shim() not in (None, old), what="the agent again", of=up)
     finish(up, "kill-agent", gate)
 
 

@@ -110,7 +110,7 @@ class Stack:
         found: list[psutil.Process] = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                words = " ".join(process.cmdline())
+                words = " ".join([*process.cmdline(), process.environ().get("PERDURE_HOME", "")])
                 if process.status() != psutil.STATUS_ZOMBIE and any(place in words for place in places):
                     found.append(process)
         return found
