@@ -54,7 +54,7 @@ class Runs:
             raise _wrong(
                 "",
                 f"the workflow id is {wanted.workflow_id!r}",
-                "start it as run/{project}/{name}, such as run/main/x",
+                "start it as run/{project}/{name}, such as run/main/train",
             )
         request = _request(wanted.request)
         return resolve(
