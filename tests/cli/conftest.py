@@ -56,6 +56,9 @@ class FakeClient:
     made_fleets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     code_limit: int = 0
 
+    def be_patient(self) -> None:
+        """It is never away."""
+
     async def hello(self) -> api.Hello:
         store = FolderBlobs(self.folder, self.installation)
         return api.Hello(

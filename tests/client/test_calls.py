@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -119,16 +121,32 @@ async def test_no_worker_is_told_within_two_seconds(perdure: PerdureClient):
     assert caught.value.hint and "perdure up" in caught.value.hint
 
 
-async def test_a_dead_worker_of_the_embedded_stack_is_told_though_temporal_remembers_it(temporal: Client):
+async def test_a_dead_worker_of_the_embedded_stack_is_told_though_temporal_remembers_it(
+    temporal: Client, tmp_path: Path
+):
     dead = subprocess.Popen(["true"])
     dead.wait()
-    place = Place("127.0.0.1:1", "default", "a test", worker_pid=dead.pid)
+    stack = tmp_path / "stack.json"
+    stack.write_text(json.dumps({"temporal": "x", "pids": {"worker": dead.pid}}))
+    place = Place("127.0.0.1:1", "default", "a test", stack=stack)
     client = PerdureClient(temporal, place)
     async with a_worker(temporal):
         await client.hello()
     with pytest.raises(ControlPlaneError, match="no worker is running"):
         await client.list_runs("main")
-    assert not Place("x", "y", "z", worker_pid=os.getpid()).worker_is_dead()
+    stack.write_text(json.dumps({"temporal": "x", "pids": {"worker": os.getpid()}}))
+    assert not place.worker_is_dead()
+    assert not Place("x", "y", "z").worker_is_dead()
+
+
+async def test_a_worker_that_is_away_for_a_while_is_outlasted_by_who_follows_a_run(
+    temporal: Client, perdure: PerdureClient
+):
+    perdure.be_patient(30)
+    asked = asyncio.create_task(perdure.list_runs("main"))
+    await asyncio.sleep(1.5)
+    async with a_worker(temporal):
+        assert await asked == (ROW,)
 
 
 async def test_answers_and_errors_come_back_typed(temporal: Client, perdure: PerdureClient):

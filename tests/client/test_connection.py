@@ -43,7 +43,7 @@ def profile(environ: dict[str, str], name: str = "default", port: int = 2222) ->
 
 def test_the_embedded_stack_is_found_by_its_file(home: dict[str, str]):
     path = up(home)
-    assert find_temporal(home) == Place("127.0.0.1:1111", "ours", str(path), ui="http://ui", worker_pid=1)
+    assert find_temporal(home) == Place("127.0.0.1:1111", "ours", str(path), ui="http://ui", stack=path)
 
 
 def test_the_environment_comes_before_the_embedded_stack(home: dict[str, str]):

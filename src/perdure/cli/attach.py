@@ -55,6 +55,7 @@ class Attached:
             await self.waiting.stop()
 
     async def _follow(self) -> RunRow:
+        self.client.be_patient()
         self.waiting.start()
         await self.client.registered(self.project, self.name, self.run_id)
         if self.nodes > 1:

@@ -16,6 +16,7 @@ def show(project: str, name: str, *, follow: bool, slot: tuple[int, int], attemp
         try:
             pieces = client.follow_logs(project, name, replica=replica, node=node, attempt=attempt, wait=follow)
             async for piece in pieces:
+                client.be_patient()
                 output.write(piece)
         except NotStarted as nothing:
             say().print(f"{nothing.message[:1].upper()}{nothing.message[1:]}.", markup=False)

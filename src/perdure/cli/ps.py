@@ -31,6 +31,7 @@ def show(project: str, *, all: bool, watch: bool, number: int | None, json: bool
         with Live(console=out(), auto_refresh=False, screen=out().is_terminal) as live:
             while True:
                 rows = await _rows(client, project, all, number)
+                client.be_patient()
                 live.update(run_table(rows) if rows else Table.grid(), refresh=True)
                 await asyncio.sleep(WATCH_EVERY)
 

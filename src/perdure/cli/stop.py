@@ -19,6 +19,7 @@ def stop(project: str, name: str, *, abort: bool, yes: bool) -> int:
         if not await client.stop(project, name, abort=abort):
             say().print(f"Run {name} has ended already: {run.status}.")
             return 0
+        client.be_patient()
         with say().status(f"{verb}ping {name} …" if not abort else f"Aborting {name} …"):
             ended = await client.wait(project, name, run.run_id)
         say().print(f"Run {name} {ended.status} after {lasted(ended)}.")

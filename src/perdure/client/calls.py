@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn, TypeVar
 from uuid import uuid4
@@ -26,12 +28,16 @@ from perdure.model.problems import error_of
 
 In = TypeVar("In", bound=Message)
 Out = TypeVar("Out", bound=Message)
+T = TypeVar("T")
 
 SUSPICIOUS_AFTER = 1.0
 """Seconds without a worker having taken a call before we look whether there is one."""
 
 TAKEN_WITHIN = 10.0
 """Seconds in which a busy worker must have taken a call."""
+
+AGAIN_AFTER = 0.5
+"""Seconds between two tries, while the control plane is away."""
 
 HEARTBEAT = 5.0
 """Seconds."""
@@ -51,6 +57,8 @@ class Calls:
     def __init__(self, client: Client, place: Place):
         self.client = client
         self.place = place
+        self.patience = 0.0
+        """Seconds to outlast a worker or a Temporal that is away."""
 
     async def __call__(
         self, call: Activity[In, Out], request: In, *, within: float = 10.0, beats: bool = False
@@ -63,6 +71,21 @@ class Calls:
             PerdureError: what the worker answered.
         """
         check_size(request)
+        return await self.patiently(lambda: self._once(call, request, within, beats))
+
+    async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do it, and again while the control plane is away, for as long as ``patience`` says. Only for what may be
+        done twice."""
+        until = time.monotonic() + self.patience
+        while True:
+            try:
+                return await work()
+            except ControlPlaneError:
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(AGAIN_AFTER)
+
+    async def _once(self, call: Activity[In, Out], request: In, within: float, beats: bool) -> Out:
         try:
             handle = await self._start(call, request, within, beats)
             result = asyncio.ensure_future(handle.result())

@@ -71,6 +71,10 @@ class PerdureClient:
         place = place or find_temporal(environ)
         return cls(await connect(place), place)
 
+    def be_patient(self, seconds: float = 120.0) -> None:
+        """From now on, outlast a worker or a Temporal that is away for so long: for what follows a run."""
+        self._call.patience = seconds
+
     # --- reads ----------------------------------------------------------------------------------------------------
 
     async def hello(self) -> api.Hello:
@@ -212,6 +216,9 @@ class PerdureClient:
         Raises:
             InvalidConfiguration: the worker refused its configuration; there is no run.
         """
+        await self._call.patiently(lambda: self._closed(project, name, run_id))
+
+    async def _closed(self, project: str, name: str, run_id: UUID) -> None:
         handle = self.temporal.get_workflow_handle(
             run_workflow_id(project, name), run_id=str(run_id), first_execution_run_id=str(run_id)
         )

@@ -38,17 +38,19 @@ class Place:
     ui: str | None = None
     """The web UI, if known."""
 
-    worker_pid: int | None = None
-    """The embedded stack's worker on this machine."""
+    stack: Path | None = None
+    """``stack.json``, if this is the embedded stack of this machine."""
 
     def worker_is_dead(self) -> bool:
-        """Known only of the embedded stack: its worker's process is gone."""
-        if self.worker_pid is None:
+        """Known only of the embedded stack: its worker's process, as of now, is gone."""
+        stack = _stack(self.stack) if self.stack is not None else None
+        pid = _pid(stack.get("pids"), "worker") if stack is not None else None
+        if pid is None:
             return False
         import psutil
 
         try:
-            return psutil.Process(self.worker_pid).status() == psutil.STATUS_ZOMBIE
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return True
         except psutil.Error:
@@ -80,7 +82,7 @@ def find_temporal(environ: Mapping[str, str] = os.environ) -> Place:
             namespace=environ.get("TEMPORAL_NAMESPACE") or str(stack.get("namespace") or "default"),
             source=str(path),
             ui=stack.get("ui"),
-            worker_pid=_pid(stack.get("pids"), "worker"),
+            stack=path,
         )
     if profile.address:
         return _of_profile(profile, "the default profile of Temporal's configuration file")

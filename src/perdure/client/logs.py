@@ -178,13 +178,16 @@ class _Reader:
                 return
             if self.ended is None:
                 return
+            run_over = self.ended.done()
             job = await self._again(job)
-            over = JobStatus(job.status).final
+            over = run_over or JobStatus(job.status).final
 
     async def _page(self, job: JobRow, offset: int, over: bool) -> LogPage:
         """The next page; waits for its first byte unless nobody writes any more."""
         wait = 0.0 if over or self.ended is None or self.ended.done() else PAGE_WAIT
         query = LogQuery(job_id=job.job_id, offset=offset, wait=wait, inline=self.store is None)
+        if self.ended is not None and self.ended.done():
+            self.ended.result()
         if not wait or self.ended is None:
             return await self.client.read_log(query)
         asked = asyncio.ensure_future(self.client.read_log(query))
