@@ -39,8 +39,9 @@ async def transact(step: Activity[In, Out], value: In, timing: Timing, *, summar
             retry_policy=RetryPolicy(maximum_attempts=2, initial_interval=timedelta(milliseconds=50)),
             summary=summary,
         )
-    except ActivityError as error:
-        if isinstance(error.cause, ApplicationError) and error.cause.non_retryable:
+    except (ActivityError, ApplicationError) as error:  # a failed local activity comes bare
+        cause = error.cause if isinstance(error, ActivityError) else error
+        if isinstance(cause, ApplicationError) and cause.non_retryable:
             raise
     return await workflow.execute_activity(
         step.name,

@@ -233,3 +233,23 @@ async def test_a_refusing_host_fails_the_job_with_its_reason(lab: Lab) -> None:
     lab.hosts.script = lambda *_: Script(refuses=JobReason.CREATING_CONTAINER_ERROR)
     assert "refused by the script" in await lab.end(await lab.submit("refused"))
     await lab.at_rest()
+
+
+async def test_a_transaction_that_keeps_failing_is_tried_until_it_works(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from perdure.store import claims
+
+    works, calls = claims.claim, 0
+
+    async def fails(*args: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls < 6:
+            raise AttributeError("a bug of ours, or a database that is away")
+        return await works(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(claims, "claim", fails)
+    assert await lab.end(await lab.submit("patient")) == "done"
+    assert calls == 6
+    await lab.at_rest()
