@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.support.stack import Stack, fresh, until
 
@@ -51,6 +54,19 @@ def test_a_new_folder_is_up_runs_a_job_and_goes_down(stack: Stack) -> None:
     assert "not up" in stack.refused("status")
     assert "not up" in stack.refused("env")
     assert not (stack.home / "stack.json").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_in_the_foreground_it_stops_when_told_to(stack: Stack, number: int) -> None:
+    with subprocess.Popen(
+        [*stack.program, "up"], env=stack.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        until(stack.is_up, what="the stack to be up", of=stack)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Perdure is up" in said and "Traceback" not in said
+    assert stack.processes() == []
 
 
 def test_down_names_what_goes_on_running_and_up_finds_it_again(stack: Stack) -> None:

@@ -84,6 +84,7 @@ def test_down_after_a_killed_supervisor_stops_what_it_left(stack: Stack) -> None
     stack.up()
     stack.kill("supervisor")
     assert len(stack.processes()) >= 3
+    assert "was killed; what it started goes on" in stack.refused("status")
     said = stack.ok("down")
     for part in ("worker", "temporal", "postgres"):
         assert f"stopped the {part} that a killed `perdure up` had left behind" in said

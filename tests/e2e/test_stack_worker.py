@@ -15,7 +15,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from perdure.model.names import SEARCH_ATTRIBUTES
 from perdure.stack.part import CANNOT_START
+from perdure.stack.temporal import find_program
 from tests.support.stack import Stack, fresh, until
 
 
@@ -79,6 +81,24 @@ def test_a_second_worker_joins_and_leaves_on_sigterm(up: Stack, workers: list[Wo
     assert worker.ready.read_text() == str(worker.process.pid)
     assert worker.stop() < 10
     assert worker.process.returncode == 0
+
+
+def test_a_namespace_gets_the_search_attributes_it_lacks(up: Stack, workers: list[Worker], tmp_path: Path) -> None:
+    where = ["--address", up.described["temporal"]]
+    temporal = [str(find_program()), "operator"]
+    subprocess.run([*temporal, "namespace", "create", "-n", "other", *where], check=True, capture_output=True)
+    worker = Worker(
+        tmp_path,
+        PERDURE_DATABASE_URL=up.described["database_url"],
+        TEMPORAL_ADDRESS=up.described["temporal"],
+        TEMPORAL_NAMESPACE="other",
+    )
+    workers.append(worker)
+    until(worker.ready.exists, what="the worker to be ready", of=up)
+    listed = subprocess.run(
+        [*temporal, "search-attribute", "list", "-n", "other", *where], check=True, capture_output=True, text=True
+    ).stdout
+    assert [name for name in SEARCH_ATTRIBUTES if name not in listed] == []
 
 
 def test_workflows_also_work_in_the_sandbox(up: Stack, workers: list[Worker], tmp_path: Path) -> None:

@@ -62,6 +62,11 @@ def status() -> None:
 
     home = Home.find()
     lines = report.describe(home)
+    if not lines and home.running() is not None:
+        raise StackError(
+            f"the `perdure up` of {home.path} was killed; what it started goes on",
+            hint="`perdure up` takes it over, `perdure down` stops it",
+        )
     if not lines:
         raise StackError(f"Perdure is not up ({home.path})", hint="start it with: perdure up --detach")
     for line in lines:

@@ -52,7 +52,7 @@ async def make_world(settings: Settings, database: Database, client: Client) -> 
         backends["local"] = LocalBackend(settings.home.path, agents)
     return World(
         database=database,
-        blobs=FolderBlobs(settings.blobs, installation=this.id),
+        blobs=FolderBlobs(settings.blobs, installation=this.id, durable=settings.durable),
         backends=backends,
         agents=agents,
         temporal=client,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -37,8 +38,9 @@ def up(home: Home, options: Options, say: Callable[[str], None]) -> bool:
     journal = home.log("supervisor")
 
     def tell(line: str) -> None:
-        say(line)
-        with journal.open("a") as file:
+        with contextlib.suppress(OSError):  # nobody reads it any more, or its disk is full: the work goes on
+            say(line)
+        with contextlib.suppress(OSError), journal.open("a") as file:
             file.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {line}\n")
 
     supervise(home, lock, options, tell)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,22 +139,30 @@ class Home:
             return None
         return found if isinstance(found, dict) else None
 
-    def lock(self) -> int | None:
-        """Take the lock that the one supervisor holds as long as it lives; None if another has it."""
+    def lock(self, patience: float = 0.5) -> int | None:
+        """Take the lock that the one supervisor holds as long as it lives; None if another has it.
+
+        Who only looks (``locked``) has it for an instant, which ``patience`` (seconds) is for.
+        """
         with _said_of(self.path):
             handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        return handle
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    os.close(handle)
+                    return None
+            else:
+                return handle
+            time.sleep(0.02)
 
     def locked(self) -> bool:
         """Whether a supervisor lives."""
         if not (self.path / "lock").exists():
             return False
-        handle = self.lock()
+        handle = self.lock(patience=0)
         if handle is None:
             return True
         os.close(handle)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from perdure.agents.identity import Process
+from perdure.model.errors import ControlPlaneError
 from perdure.stack.home import Home, StackError
 from perdure.stack.processes import end, written_in
 
@@ -71,6 +72,7 @@ class Part:
     _child: asyncio.subprocess.Process | None = None
     _stopping: bool = False
     _again: bool = False
+    _said: str = ""
     _once: bool = False
     """It has been ready before."""
 
@@ -93,9 +95,10 @@ class Part:
             began = time.monotonic()
             try:
                 launch = await asyncio.to_thread(self.launch)
-            except OSError as error:
-                raise StackError(f"{self.title} cannot be started: {error}") from None
-            self._child = await self._spawn(launch)
+                self._child = await self._spawn(launch)
+            except (OSError, ControlPlaneError) as error:
+                await self._failed(_in_words(self.title, error))
+                continue
             self.where, self.since = launch.where, datetime.now(UTC)
             watch = asyncio.create_task(self._until_ready(launch, self._child.pid))
             status = await self._child.wait()
@@ -106,7 +109,8 @@ class Part:
             if self._stopping:
                 return
             if status == CANNOT_START:
-                raise StackError(last_line(self.log) or f"{self.title} cannot be started", hint=f"see {self.log}")
+                await self._failed(StackError(last_line(self.log), hint=f"see {self.log}"))
+                continue
             if not self._once and self.restarts >= FIRST_TRIES and not self._again:
                 raise StackError(f"{self.title} does not start: {last_line(self.log)}", hint=f"see {self.log}")
             if time.monotonic() - began > HEALTHY_AFTER or self._again:
@@ -117,6 +121,16 @@ class Part:
             self.restarts += 1
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _failed(self, error: StackError) -> None:
+        """At first, a part that cannot be started ends the whole; one that has run is waited for: a full disk, or
+        a database that somebody upgrades, must not take the others down."""
+        if not self._once:
+            raise error
+        if error.message != self._said:
+            self.say(f"{self.title} cannot be started: {error.message}")
+        self._said = error.message
+        await asyncio.sleep(LONGEST_PAUSE)
 
     def restart(self) -> None:
         """End it; ``keep`` starts it again with what ``launch`` then says."""
@@ -207,6 +221,15 @@ def last_line(log: Path) -> str:
     except OSError:
         return ""
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _in_words(title: str, error: OSError | ControlPlaneError) -> StackError:
+    if isinstance(error, StackError):
+        return error
+    if isinstance(error, ControlPlaneError):
+        return StackError(error.message, hint=error.hint)
+    where = f" ({error.filename})" if error.filename else ""
+    return StackError(f"{title} cannot be started: {error.strerror}{where}")
 
 
 def _how(status: int) -> str:

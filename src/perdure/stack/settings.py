@@ -36,6 +36,7 @@ class Settings:
     PERDURE_TIMING          JSON of ``perdure.model.timing.Timing``, what differs from the defaults.
     PERDURE_READY_FILE      Where to write the pid when ready.
     PERDURE_SANDBOX         1: workflows in Temporal's sandbox, which finds what is not deterministic. 0.
+    PERDURE_DURABLE         1: a log is on the disk before it counts; a power cut then loses none of it. 0.
     PERDURE_CODE_LIMIT      Bytes of one code archive. 2 GiB.
     PERDURE_RETENTION_DAYS  How long finished runs, their logs and code are kept. 30.
     ======================  ==============================================================================
@@ -53,6 +54,7 @@ class Settings:
     timing: Timing
     ready_file: Path | None
     sandbox: bool
+    durable: bool
     code_limit: int
     retention_days: float
 
@@ -84,6 +86,7 @@ class Settings:
             timing=timing,
             ready_file=Path(ready_file) if ready_file else None,
             sandbox=environ.get("PERDURE_SANDBOX") == "1",
+            durable=environ.get("PERDURE_DURABLE") == "1",
             code_limit=code_limit,
             retention_days=retention_days,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -71,9 +70,9 @@ class Supervisor:
                 work.result()
         finally:
             await self._stop_parts()
-            for task in (work, stopped):
-                task.cancel()
-            await asyncio.wait([work, stopped])
+            stopped.cancel()
+            work.cancel()
+            await asyncio.gather(work, stopped, return_exceptions=True)
             self.home.stack_file.unlink(missing_ok=True)
 
     def _make_parts(self) -> None:
@@ -122,6 +121,7 @@ class Supervisor:
             "PERDURE_WORKER": "embedded-1",
             "PERDURE_READY_FILE": str(ready_file),
             "PERDURE_LOCAL": "1",
+            "PERDURE_DURABLE": "1" if self.options.durable else "0",
             "PERDURE_LOCAL_FLEET": "1" if self.options.local_fleet and not self._up else "0",
             "TEMPORAL_ADDRESS": f"{temporal.ADDRESS}:{self._ports['temporal']}",
             "TEMPORAL_NAMESPACE": temporal.NAMESPACE,
@@ -200,8 +200,10 @@ class Supervisor:
                 for part in self._parts.values()
             ],
         }
-        with contextlib.suppress(FileNotFoundError):
+        try:
             write_atomically(self.home.stack_file, json.dumps(found, indent=1))
+        except OSError as error:  # a full disk must not take down what runs
+            self.say(f"{self.home.stack_file} cannot be written: {error.strerror}")
 
 
 def supervise(home: Home, lock: int, options: Options, say: Callable[[str], None]) -> None:

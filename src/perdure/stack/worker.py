@@ -39,6 +39,7 @@ LOCAL_FLEET = {"type": "fleet", "name": "local", "nodes": "0..4", "placement": "
 SWEEP_EVERY = timedelta(minutes=1)
 REFRESH_EVERY = 30.0
 
+FLEET_WITHIN = 10.0
 SAY_AGAIN = 30.0
 """Seconds between two lines about the same thing that is waited for."""
 
@@ -101,7 +102,7 @@ async def _work(settings: Settings) -> None:
         running = [asyncio.create_task(worker.run()) for worker in workers]
         try:
             if settings.local_fleet:
-                await _local_fleet(client)
+                await _local_fleet(world)
             _say_ready(settings)
             refreshing = asyncio.create_task(_refresh(world))
             await asyncio.wait([*running, refreshing], return_when=asyncio.FIRST_EXCEPTION)
@@ -238,16 +239,29 @@ async def _sweep_schedule(client: Client) -> None:
         await client.create_schedule(names.SWEEP_SCHEDULE, schedule)
 
 
-async def _local_fleet(client: Client) -> None:
+async def _local_fleet(world: World) -> None:
+    """Ask for it, and wait until it is there: who submits a run right after ``up`` finds it."""
+    from sqlalchemy import text
     from temporalio.common import WorkflowIDConflictPolicy
 
-    await client.start_workflow(
+    await world.temporal.start_workflow(
         names.FLEET_WORKFLOW,
         FleetInput(configuration=LOCAL_FLEET),
         id=fleet_workflow_id(PROJECT, str(LOCAL_FLEET["name"])),
         task_queue=names.WORKFLOW_QUEUE,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
     )
+    there = text(
+        "SELECT 1 FROM fleets f JOIN projects p ON p.id = f.project_id"
+        " WHERE p.name = :project AND f.name = :name AND f.status = 'active'"
+    )
+    deadline = time.monotonic() + FLEET_WITHIN
+    while time.monotonic() < deadline:
+        async with world.database.transaction() as tx:
+            if (await tx.execute(there, {"project": PROJECT, "name": LOCAL_FLEET["name"]})).first():
+                return
+        await asyncio.sleep(0.02)
+    log.warning("the fleet %s is not there yet", LOCAL_FLEET["name"])
 
 
 def _say_ready(settings: Settings) -> None:
