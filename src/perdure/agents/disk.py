@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import fcntl
+import logging
 import os
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
+
+_LOG = logging.getLogger("perdure.agents")
+_TRY_AGAIN = 1.0
+"""Seconds between two tries to write to a full disk."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -42,6 +49,41 @@ def read(path: Path, model: type[M]) -> M | None:
         return model.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
+
+
+class Record:
+    """A file that holds one record, and that may be behind while the disk is full: a stop must work then, too."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._behind: asyncio.Task[None] | None = None
+        self._latest: BaseModel | None = None
+
+    def write(self, record: BaseModel, *, durable: bool = False, must: bool = True) -> None:
+        """Write it. Without ``must``, a full disk is waited for in the background.
+
+        Raises:
+            OSError
+        """
+        try:
+            write(self._path, record, durable=durable)
+            self._latest = record
+        except OSError as error:
+            if must or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._latest = record
+            _LOG.error("%s cannot be written yet: %s", self._path, error)
+            if self._behind is None or self._behind.done():
+                self._behind = asyncio.create_task(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        while self._latest is not None:
+            await asyncio.sleep(_TRY_AGAIN)
+            try:
+                write(self._path, self._latest, durable=True)
+            except OSError:
+                continue
+            return
 
 
 class Lock:

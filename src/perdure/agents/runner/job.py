@@ -31,6 +31,7 @@ class Job:
     def __init__(self, folder: Path, execution: Execution):
         self._folder = folder
         self._execution = execution
+        self._file = disk.Record(JobRecord.path(folder))
         self.record = disk.read(JobRecord.path(folder), JobRecord) or JobRecord()
         self._changed = asyncio.Condition()
         self._life: asyncio.Task[None] | None = None
@@ -197,13 +198,13 @@ class Job:
         if stop is None:
             return result
         words = {JobReason.MAX_DURATION_EXCEEDED.value: "It ran for its max_duration."}
-        return result.model_copy(
-            update={"reason": stop.reason, "message": words.get(stop.reason, "It was stopped.")}
-        )
+        message = f"{words.get(stop.reason, 'It was stopped.')} {result.note}".strip()
+        return result.model_copy(update={"reason": stop.reason, "message": message})
 
     async def _save(self, **changes: object) -> None:
         record = self.record.model_copy(update=changes)
-        disk.write(JobRecord.path(self._folder), record, durable=record.phase is Phase.ENDED)
+        begins = record.stop is None and record.phase in (Phase.WAIT_RUN, Phase.STARTING)
+        self._file.write(record, durable=record.phase is Phase.ENDED, must=begins)
         self.record = record
         self.on_change()
         async with self._changed:
@@ -212,9 +213,13 @@ class Job:
 
 def _result(end: Exit) -> Result:
     if end.exit_status == 0:
-        return Result(reason=JobReason.DONE_BY_RUNNER, message=end.message, exit_status=0)
-    words = end.message or _in_words(end.exit_status)
-    return Result(reason=JobReason.CONTAINER_EXITED_WITH_ERROR, message=words, exit_status=end.exit_status)
+        return Result(reason=JobReason.DONE_BY_RUNNER, message=end.message, exit_status=0, note=end.message)
+    return Result(
+        reason=JobReason.CONTAINER_EXITED_WITH_ERROR,
+        message=end.message or _in_words(end.exit_status),
+        exit_status=end.exit_status,
+        note=end.message,
+    )
 
 
 def _check_signal(name: str) -> None:

@@ -28,6 +28,8 @@ class Result(BaseModel):
     reason: str
     message: str = ""
     exit_status: int | None = None
+    note: str = ""
+    """What the executor adds, whatever the reason: that some of the log is missing."""
 
 
 class JobRecord(BaseModel):

@@ -42,6 +42,7 @@ class Task:
         self.folder = folder
         self.config = config
         self.record = record
+        self._file = disk.Record(folder / "task.json")
         self._instance = instance
         self._shim_folder = shim_folder
         self._runner = Runner(folder, instance, zygote)
@@ -167,12 +168,12 @@ class Task:
 
     async def _remove(self) -> None:
         await _leave(self._life)
+        gone = self.folder.with_name(f".{self.config.id}")  # which no shim takes for a task
         if self.folder.exists():
             await self._kill()
-            trash = self._shim_folder / "trash" / str(self.config.id)
-            trash.parent.mkdir(mode=0o700, exist_ok=True)
-            self.folder.rename(trash)
-            await asyncio.to_thread(shutil.rmtree, trash)
+            self.folder.rename(gone)
+        if gone.exists():
+            await asyncio.to_thread(shutil.rmtree, gone)
 
     async def _after_reboot(self) -> None:
         """Nothing of it runs any more; a result that was on disk is still delivered."""
@@ -199,7 +200,8 @@ class Task:
 
     async def _save(self, **changes: object) -> None:
         record = self.record.model_copy(update=changes)
-        disk.write(self.folder / "task.json", record)
+        ends = record.terminating is not None or record.status is TaskStatus.TERMINATED
+        self._file.write(record, must=not ends)
         self.record = record
         async with self._changed:
             self._changed.notify_all()

@@ -30,7 +30,6 @@ class Tasks:
 
     def adopt(self) -> None:
         """Take over what is on disk."""
-        shutil.rmtree(self._folder / "trash", ignore_errors=True)
         (self._folder / "tasks").mkdir(mode=0o700, exist_ok=True)
         for folder in sorted((self._folder / "tasks").iterdir()):
             found = None if folder.name.startswith(".") else load_task(folder)
