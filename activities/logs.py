@@ -22,8 +22,9 @@ from perdure.model.messages import JobOutcome, JobStep
 from perdure.model.statuses import JobReason
 from perdure.store import jobs
 
-LOG_WAIT = 20.0
-"""Seconds of one long poll for a running job's next output: a quiet job costs three calls a minute."""
+LOG_WAIT = 30.0
+"""Seconds of one long poll for a running job's next output, the most that agents grant: a quiet job costs two calls
+a minute."""
 
 
 FORGOTTEN = JobOutcome(reason=JobReason.EXECUTOR_ERROR, message="its runner forgot the job that it was running")

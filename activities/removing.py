@@ -11,12 +11,15 @@ from perdure.agents.client import RunnerClient, ShimClient
 from perdure.agents.protocol import RunnerState, StopBody, TaskInfo, TaskStatus, Terminate
 from perdure.model.errors import AgentRefused, AgentUnreachable
 from perdure.model.messages import JobOutcome, JobStep
+from perdure.model.statuses import JobReason
 from perdure.store import jobs
 
 STATE_WAIT = 5.0
 """Seconds of a long poll for the runner's next state."""
 
 DRAIN_WAIT = 1.0
+
+NOW = Terminate(termination_reason=JobReason.TERMINATED_BY_SERVER, timeout=0)
 
 CHANGED_MEANWHILE = (404, 409)
 """Removed by somebody else; not terminated after all. Look again."""
@@ -47,7 +50,7 @@ async def forget(shim: ShimClient, task_id: UUID, patience: Patience) -> None:
     while (task := await patience(lambda: task_of(shim, task_id))) is not None:
         try:
             if task.status is not TaskStatus.TERMINATED:
-                await patience(lambda: shim.terminate(task_id, Terminate(timeout=0)))
+                await patience(lambda: shim.terminate(task_id, NOW))
             await patience(lambda: shim.remove(task_id))
         except AgentRefused as error:
             if error.status not in CHANGED_MEANWHILE:

@@ -8,7 +8,7 @@ from temporalio import activity
 
 from activities.contact import Patience, Place, heartbeats, task_of
 from activities.errors import translated
-from activities.removing import STATE_WAIT, remove
+from activities.removing import HAS_RUNNER, STATE_WAIT, remove
 from activities.requests import outcome_of_state, outcome_of_task
 from activities.world import World
 from perdure.agents.client import RunnerClient
@@ -51,17 +51,14 @@ class Stopping:
             task = await patience(lambda: task_of(shim, stop.step.key.job_id))
             if task is None:
                 return JobOutcome(reason=stop.reason)
-            if task.status is TaskStatus.TERMINATED:
-                ended = outcome_of_task(task)
-                return ended if ended.reason != stop.reason else JobOutcome(reason=stop.reason)
-            if task.status is not TaskStatus.RUNNING:
+            if task.status not in HAS_RUNNER:
                 return JobOutcome(reason=stop.reason, message="it had not started yet")
             try:
-                state = await _stopped(await place.runner(task), stop)
+                return outcome_of_state(await _stopped(await place.runner(task), stop))
             except AgentUnreachable as error:
+                if task.status is TaskStatus.TERMINATED:
+                    return outcome_of_task(task)
                 await patience.missed(error)
-            else:
-                return outcome_of_state(state)
 
     @activity.defn(name=REMOVE_TASK.name)
     @translated
