@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import asyncpg
 import psutil
 import pytest
 
@@ -115,6 +117,26 @@ def test_two_homes_live_side_by_side(stack: Stack) -> None:
         assert set(stack_ports(stack).values()).isdisjoint(stack_ports(other).values())
         assert stack.is_up() and other.is_up()
     assert stack.is_up()
+
+
+def test_a_database_of_ones_own_is_used_and_remembered() -> None:
+    with fresh() as other, fresh() as stack:
+        other.up()
+        url = other.described["database_url"]
+        asyncio.run(_create_database(url, "mine"))
+        stack.up("--database-url", url.replace("/postgres?", "/mine?"))
+        assert "postgres" not in stack.described["pids"]
+        apply(stack, HELLO)
+        stack.ok("down")
+        stack.up()
+        assert "postgres" not in stack.described["pids"]
+        assert "hello" in stack.ok("ps", "-a")
+
+
+async def _create_database(url: str, name: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
 
 
 def test_the_state_is_closed_to_other_users(stack: Stack) -> None:
