@@ -73,6 +73,17 @@ async def test_retirement_says_until_when_it_may_idle(inventory: Inventory):
     assert (view.idle_until - row.idle_since).total_seconds() == 120
 
 
+async def test_instance_that_may_not_idle_is_told_when_its_idle_time_begins(inventory: Inventory):
+    await inventory.fleet()
+    request, answer = await inventory.claim(idle_duration=0.0)
+    instance = answer.placements[0].instance_id
+    view = await inventory.ready(instance)
+    assert view.idle_duration is not None and view.idle_duration > 0, "a busy one does not ask without a pause"
+    _, told = await inventory.end(request, instance)
+    assert told.workflow_id == f"instance/{instance}" and isinstance(told.news, InstanceStop)
+    assert (await inventory.retire(instance)).status == "terminating"
+
+
 async def test_deleted_fleet_refuses_drains_and_is_gone_with_its_last_instance(inventory: Inventory):
     await inventory.fleet()
     request, answer = await inventory.claim()

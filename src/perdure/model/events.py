@@ -98,7 +98,7 @@ class JobStop(Message):
 
 
 class InstanceStop(Message):
-    """To an instance: terminate (its row already says so)."""
+    """To an instance: its row has changed; look. It is to be terminated, or its idle time has begun."""
 
     kind: Literal["instance_stop"] = "instance_stop"
 

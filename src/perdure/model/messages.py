@@ -173,6 +173,8 @@ class InstanceView(Message):
     """When its idle time is over, if it is idle and has such a time."""
 
     idle_duration: float | None = None
+    """Seconds after which to look again, at the latest; None: it never idles out."""
+
     reason: InstanceReason | None = None
     nudges: tuple[Nudge, ...] = ()
 

@@ -81,7 +81,7 @@ async def view(tx: AsyncConnection, instance_id: UUID, nudges: tuple[Nudge, ...]
         backend=row.backend,
         name=row.name,
         idle_until=_idle_until(row) if row.active > row.nodes_min else None,
-        idle_duration=row.idle_duration,
+        idle_duration=None if row.idle_duration is None else max(row.idle_duration, releases.LOOK),
         reason=InstanceReason(row.reason) if row.reason else None,
         nudges=nudges,
     )
@@ -99,7 +99,8 @@ async def ready(tx: AsyncConnection, news: InstanceReady, offers: Offers) -> Ins
         places = await claims.placements(tx, claim.id)
         told = ClaimGranted(run_id=claim.run_id, claim_id=claim.id, placements=places, ready=True)
         nudges.append(Nudge(workflow_id=claim.owner, news=told))
-    nudges += await releases.hand_on(tx, row.project_id, [row.id], offers)
+    doomed = [row.id] if row.fleet_status == "terminating" else []
+    nudges += await releases.hand_on(tx, row.project_id, doomed, offers)
     return await view(tx, row.id, tuple(nudges))
 
 

@@ -38,9 +38,10 @@ _FREE = text("""
             idle_since = CASE WHEN i.busy_blocks = counted.blocks THEN now() ELSE i.idle_since END,
             keep_until = now() + CAST(:keep AS float) * interval '1 second'
         FROM counted WHERE i.id = counted.instance_id
-        RETURNING i.id, i.status, i.busy_blocks, i.fleet_id
+        RETURNING i.id, i.status, i.busy_blocks, i.fleet_id, i.idle_duration
     )
-    SELECT less.id, less.busy_blocks = 0 AND (less.status = 'pending' OR f.status = 'terminating') AS doubtful,
+    SELECT less.id, less.busy_blocks = 0 AND (
+               less.status = 'pending' OR f.status = 'terminating' OR less.idle_duration < :look) AS doubtful,
            EXISTS (SELECT 1 FROM closed) AS closed
     FROM (SELECT 1) one LEFT JOIN less ON true LEFT JOIN fleets f ON f.id = less.fleet_id
 """)
@@ -53,12 +54,17 @@ _CORDON = text("""
 """)
 
 _UNWANTED = text("""
-    SELECT f.status = 'terminating' AS doomed FROM instances i JOIN fleets f ON f.id = i.fleet_id
+    SELECT f.status = 'terminating' AS doomed,
+           i.status = 'pending' AND f.nodes_min < (
+               SELECT count(*) FROM instances l
+               WHERE l.fleet_id = f.id AND l.status NOT IN ('terminating', 'terminated')) AS unmade
+    FROM instances i JOIN fleets f ON f.id = i.fleet_id
     WHERE i.id = :id AND i.busy_blocks = 0 AND i.status IN ('pending', 'provisioning', 'idle')
-      AND (f.status = 'terminating' OR i.status = 'pending' AND f.nodes_min < (
-          SELECT count(*) FROM instances l
-          WHERE l.fleet_id = f.id AND l.status NOT IN ('terminating', 'terminated')))
 """)
+
+LOOK = 300.0
+"""Seconds. Instances look at least this often whether their idle time is over; those that may idle for less are
+told when it begins."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class Released:
 
     instances: frozenset[UUID] = frozenset()
     doubtful: frozenset[UUID] = frozenset()
-    """Of these, those that nobody may want any more."""
+    """Of these, those that may have to go soon, or at once."""
 
     closed: bool = False
     """The claim holds nothing any more, since now."""
@@ -105,6 +111,7 @@ async def release(
         "keep": keep,
         "status": status,
         "message": message,
+        "look": LOOK,
     }
     rows = (await tx.execute(_FREE, values)).all()
     freed = [row for row in rows if row.id is not None]
@@ -117,15 +124,19 @@ async def hand_on(
     tx: AsyncConnection, project_id: UUID, doubtful: Iterable[UUID], offers: Offers
 ) -> tuple[Nudge, ...]:
     """Grant what came free to whoever waits; then let go of instances that nobody wants: those of a fleet that is
-    being deleted, and those the provider has not even been asked for."""
+    being deleted, and those the provider has not even been asked for. Those that idle for a short time are told."""
     nudges = [it.nudge for it in await queue.grant_waiting(tx, project_id, offers)]
     for instance_id in sorted(doubtful):
         row = (await tx.execute(_UNWANTED, {"id": instance_id})).one_or_none()
         if row is None:
             continue
-        reason = InstanceReason.FLEET_DELETED if row.doomed else InstanceReason.TERMINATED_BY_USER
-        message = "its fleet is being deleted" if row.doomed else "whoever wanted it no longer does"
-        nudges += await cordon(tx, instance_id, reason, message)
+        if row.doomed:
+            nudges += await cordon(tx, instance_id, InstanceReason.FLEET_DELETED, "its fleet is being deleted")
+        elif row.unmade:
+            message = "whoever wanted it no longer does"
+            nudges += await cordon(tx, instance_id, InstanceReason.TERMINATED_BY_USER, message)
+        else:
+            nudges.append(look_at_instance(instance_id))
     return tuple(nudges)
 
 
@@ -134,7 +145,12 @@ async def cordon(tx: AsyncConnection, instance_id: UUID, reason: InstanceReason,
     values = {"id": instance_id, "reason": reason.value, "message": message}
     if (await tx.execute(_CORDON, values)).one_or_none() is None:
         return []
-    return [Nudge(workflow_id=instance_workflow_id(instance_id), news=InstanceStop())]
+    return [look_at_instance(instance_id)]
+
+
+def look_at_instance(instance_id: UUID) -> Nudge:
+    """Its row has changed: its idle time has begun, or it is to be terminated."""
+    return Nudge(workflow_id=instance_workflow_id(instance_id), news=InstanceStop())
 
 
 def look_at_fleet(project: str, name: str) -> Nudge:
