@@ -18,7 +18,6 @@ _CLOSED = frozenset(
         WorkflowExecutionStatus.COMPLETED,
         WorkflowExecutionStatus.FAILED,
         WorkflowExecutionStatus.CANCELED,
-        WorkflowExecutionStatus.TERMINATED,
         WorkflowExecutionStatus.TIMED_OUT,
     }
 )
@@ -27,8 +26,15 @@ _CLOSED = frozenset(
 class Standing(StrEnum):
     OPEN = "open"
     CLOSED = "closed"
+    TERMINATED = "terminated"
+    """Closed by force, in Temporal: it could not clean up."""
+
     ABSENT = "absent"
     """Temporal does not know it: not started yet, or kept no longer, or this is another Temporal. Not "closed"."""
+
+    @property
+    def over(self) -> bool:
+        return self in (Standing.CLOSED, Standing.TERMINATED)
 
 
 class Owners:
@@ -40,7 +46,8 @@ class Owners:
         self._asked: dict[tuple[str, UUID | None], asyncio.Task[Standing]] = {}
 
     async def standing(self, workflow_id: str, chain: UUID | None = None) -> Standing:
-        """``chain``: the run id that the workflow began with. A later workflow of the same id is not it."""
+        """``chain``: the run id that the workflow began with. A later workflow of the same id is not it: the one
+        asked about is gone, and by force, if its row is not final."""
         key = (workflow_id, chain)
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(self._describe(workflow_id, chain))
@@ -56,5 +63,7 @@ class Owners:
                 return Standing.ABSENT
         first = found.raw_description.workflow_execution_info.first_run_id
         if chain is not None and first and UUID(first) != chain:
-            return Standing.CLOSED
+            return Standing.TERMINATED
+        if found.status is WorkflowExecutionStatus.TERMINATED:
+            return Standing.TERMINATED
         return Standing.CLOSED if found.status in _CLOSED else Standing.OPEN

@@ -17,7 +17,7 @@ from perdure.model.events import JobStop, Nudge
 from perdure.model.ids import instance_workflow_id, job_workflow_id
 from perdure.model.messages import Finding, InstanceInput, JobEnd, JobKey, JobStep, RunRecord
 from perdure.model.resources import Offer, Requirements
-from perdure.model.statuses import JOB_REASONS, JobReason, RunReason, RunStatus
+from perdure.model.statuses import JOB_REASONS, RUN_REASONS, JobReason, RunReason
 from perdure.store import claims, ends, runs, sweeping
 from perdure.store.sweeping import MindedInstance, MindedJob, MindedRun
 
@@ -70,7 +70,7 @@ class RowsLook:
         async with self.world.database.transaction() as tx:
             still_open = await sweeping.is_open(tx, run.run_id)
             if still_open:
-                await runs.record(tx, _closed(run.run_id))
+                await runs.record(tx, _closed(run.run_id, standing))
         if not still_open and not held:
             return []
         message = f"{run.workflow_id} is closed: its run has ended, and all that it held is released"
@@ -141,7 +141,7 @@ class RowsLook:
 
     def _gone(self, standing: Standing, age: float) -> bool:
         """Closed is a fact; absent is one only after a long time."""
-        return standing is Standing.CLOSED or (standing is Standing.ABSENT and age > ABSENT_FOR * self.grace)
+        return standing.over or (standing is Standing.ABSENT and age > ABSENT_FOR * self.grace)
 
     def _offers(self, requirements: Requirements) -> Iterable[Offer]:
         return offered(self.world, requirements)
@@ -155,12 +155,16 @@ def _finding(kind: str, subject: UUID, message: str, nudges: Iterable[Nudge], *,
     return Finding(kind=kind, subject=str(subject), message=message, nudges=tuple(nudges), settled=settled)
 
 
-def _closed(run_id: UUID) -> RunRecord:
+def _closed(run_id: UUID, standing: Standing) -> RunRecord:
+    """By force is an abort; every other end should have been written by the workflow itself."""
+    aborted = standing is Standing.TERMINATED
+    reason = RunReason.ABORTED_BY_USER if aborted else RunReason.SERVER_ERROR
+    message = "its workflow was terminated in Temporal" if aborted else "its workflow is gone without a word"
     return RunRecord(
         run_id=run_id,
-        status=RunStatus.TERMINATED,
-        reason=RunReason.SERVER_ERROR,
-        status_message="its workflow was ended in Temporal",
+        status=RUN_REASONS[reason].status,
+        reason=reason,
+        status_message=message,
         at=datetime.now(UTC),
         final=True,
     )
@@ -175,7 +179,7 @@ def _end(job: MindedJob, *, quarantine: bool) -> JobEnd:
         instance_id=job.instance_id,
         status=JOB_REASONS[reason].status,
         reason=reason,
-        message="its workflow was ended in Temporal",
+        message="its workflow was closed without it",
         at=datetime.now(UTC),
         quarantine=quarantine,
     )

@@ -94,6 +94,7 @@ async def test_a_terminated_run_and_its_job_are_ended_and_released(scene: Scene)
     assert (job.status, job.reason) == (JobStatus.TERMINATED, JobReason.TERMINATED_BY_SERVER)
     assert job.log_complete
     assert await scene.value("SELECT status FROM runs WHERE id = :run", run=scene.ids["run"]) == "terminated"
+    assert await scene.value("SELECT reason FROM runs WHERE id = :run", run=scene.ids["run"]) == "aborted_by_user"
     assert await scene.value("SELECT count(*) FROM holdings") == 0
     assert await scene.value("SELECT count(*) FROM events WHERE kind = 'sweep'") == len(found)
     assert await scene.sweep() == []
