@@ -23,6 +23,10 @@ HEADER = 8
 
 READ = 1 << 18
 
+LOST = b"\n"
+"""What an entry without bytes stands for: the end of a line whose length is a multiple of 16 KiB, which Docker's
+``local`` driver keeps as an empty last part and gives back without its newline (seen with 20.10)."""
+
 
 def log_config(drivers: list[str]) -> dict[str, Any]:
     """The log driver of a container, given what the engine has. Engines without ``local`` (Podman) take their
@@ -101,7 +105,7 @@ class Entries:
                 break
             space = data.index(b" ", at + HEADER, end)
             self._saw(data[at + HEADER : space])
-            output.append(data[space + 1 : end])
+            output.append(data[space + 1 : end] or LOST)
             at = end
         self._rest = data[at:]
         return b"".join(output)
