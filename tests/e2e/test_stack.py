@@ -71,6 +71,19 @@ def test_in_the_foreground_it_stops_when_told_to(stack: Stack, number: int) -> N
     assert stack.processes() == []
 
 
+def test_told_to_stop_while_it_starts_it_leaves_no_part_behind(stack: Stack) -> None:
+    for _ in range(4):
+        with subprocess.Popen(
+            [*stack.program, "up"], env=stack.environ, stdout=subprocess.PIPE, text=True
+        ) as process:
+            until((stack.home / "run" / "temporal.pid").exists, what="a first part", of=stack)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert stack.processes() == []
+        (stack.home / "run" / "temporal.pid").unlink()
+
+
 def test_down_names_what_goes_on_running_and_up_finds_it_again(stack: Stack) -> None:
     stack.up()
     apply(stack, LONG, "-d")

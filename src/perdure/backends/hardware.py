@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from perdure.agents.executors import engine
 from perdure.model.resources import Gpu, Resources
 
 ARCHITECTURES = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 
-ENGINES = ("/var/run/docker.sock", "/run/podman/podman.sock")
-"""Where a container engine listens when ``DOCKER_HOST`` does not say."""
+ENGINE_WITHIN = 2.0
+"""Seconds for a container engine to take a connection."""
 
 
 def this_machine(disk: Path) -> Resources:
@@ -60,18 +61,21 @@ def short_name(name: str) -> str:
     return "".join(words[:2]) if words[:1] == ["RTX"] else (words[0] if words else name.strip())
 
 
-def container_engine() -> str | None:
-    """The unix socket of a container engine that takes connections."""
-    named = urlsplit(os.environ.get("DOCKER_HOST", ""))
-    for path in (named.path,) if named.scheme == "unix" else ENGINES:
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(2)
-            try:
-                probe.connect(path)
-            except OSError:
-                continue
-            return path
-    return None
+def container_engine() -> bool:
+    """Whether the container engine that agents would use takes connections."""
+    address = urlsplit(engine() or "")
+    try:
+        if address.scheme == "unix":
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(ENGINE_WITHIN)
+                probe.connect(address.path)
+            return True
+        if address.hostname:
+            socket.create_connection((address.hostname, address.port or 2375), ENGINE_WITHIN).close()
+            return True
+    except OSError:
+        return False
+    return False
 
 
 def _cpus() -> int:

@@ -70,7 +70,7 @@ class Part:
     restarts: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     _child: asyncio.subprocess.Process | None = None
-    _stopping: bool = False
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _again: bool = False
     _said: str = ""
     _once: bool = False
@@ -91,22 +91,26 @@ class Part:
             StackError: it cannot be started, and would not be the next time.
         """
         pause = 0.1
-        while not self._stopping:
+        while not self._stopping.is_set():
             began = time.monotonic()
             try:
                 launch = await asyncio.to_thread(self.launch)
+                if self._stopping.is_set():
+                    return
                 self._child = await self._spawn(launch)
             except (OSError, ControlPlaneError) as error:
                 await self._failed(_in_words(self.title, error))
                 continue
             self.where, self.since = launch.where, datetime.now(UTC)
+            if self._stopping.is_set():  # told so while it was being started
+                self._signal(self.stop_signal)
             watch = asyncio.create_task(self._until_ready(launch, self._child.pid))
             status = await self._child.wait()
             watch.cancel()
             self.ready.clear()
             self.process = None
             self.changed()
-            if self._stopping:
+            if self._stopping.is_set():
                 return
             if status == CANNOT_START:
                 await self._failed(StackError(last_line(self.log), hint=f"see {self.log}"))
@@ -119,7 +123,7 @@ class Part:
                 self.say(f"{self.title} {_how(status)}; starting it again (log: {self.log})")
             self._again = False
             self.restarts += 1
-            await asyncio.sleep(pause)
+            await self._pause(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _failed(self, error: StackError) -> None:
@@ -130,7 +134,11 @@ class Part:
         if error.message != self._said:
             self.say(f"{self.title} cannot be started: {error.message}")
         self._said = error.message
-        await asyncio.sleep(LONGEST_PAUSE)
+        await self._pause(LONGEST_PAUSE)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
 
     def restart(self) -> None:
         """End it; ``keep`` starts it again with what ``launch`` then says."""
@@ -138,7 +146,8 @@ class Part:
         self._signal(self.stop_signal)
 
     async def stop(self) -> None:
-        self._stopping = True
+        """Have it stopped, gently, then for certain; ``keep`` then returns."""
+        self._stopping.set()
         child = self._child
         if child is None or child.returncode is not None:
             return

@@ -61,18 +61,21 @@ class Supervisor:
         for name in await asyncio.to_thread(end_leftovers, self.home):
             self.say(f"stopped the {name} that a killed `perdure up` had left behind")
         self._make_parts()
-        chores = (self._announce(), self._keep_house(), self._keep_shims())
-        work = asyncio.gather(*(part.keep() for part in self._parts.values()), *chores)
-        stopped = asyncio.create_task(stop.wait())
+        parts: list[asyncio.Task[Any]] = [asyncio.create_task(part.keep()) for part in self._parts.values()]
+        chores: list[asyncio.Task[Any]] = [
+            asyncio.create_task(c) for c in (self._announce(), self._keep_house(), self._keep_shims())
+        ]
+        work = asyncio.gather(*parts, *chores)
+        stopped: asyncio.Task[Any] = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
         finally:
             await self._stop_parts()
-            stopped.cancel()
-            work.cancel()
-            await asyncio.gather(work, stopped, return_exceptions=True)
+            for task in (*chores, stopped):
+                task.cancel()
+            await asyncio.gather(*parts, *chores, work, stopped, return_exceptions=True)
             self.home.stack_file.unlink(missing_ok=True)
 
     def _make_parts(self) -> None:
