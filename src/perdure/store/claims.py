@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.core.allocation import Offers, Wish
 from perdure.core.choices import failures
-from perdure.model.events import Nudge, Placement
+from perdure.model.events import ClaimGranted, Nudge, Placement
 from perdure.model.messages import ClaimAnswer, ClaimRequest
 from perdure.model.resources import Offer, OfferFailure
 from perdure.model.statuses import ClaimStatus
@@ -51,7 +51,8 @@ async def claim(tx: AsyncConnection, request: ClaimRequest, offers: Offers) -> C
     or is refused. Asking again gives the same answer, or what has become of the claim since."""
     project_id, new = await _insert(tx, request)
     if not new and (known := await answer(tx, request.claim_id)).status is not ClaimStatus.WAITING:
-        return known
+        told = await untold(tx, project_id)
+        return known.but(nudges=tuple(it for it in told if it.workflow_id != request.owner))
     granted = await queue.grant_waiting(tx, project_id, offers)
     nudges = tuple(it.nudge for it in granted if it.claim_id != request.claim_id)
     for it in granted:
@@ -101,8 +102,29 @@ async def withdraw(tx: AsyncConnection, claim_id: UUID, offers: Offers) -> tuple
         return ()
     released = await releases.release(tx, claim_id, leave=True, spare_jobs=True)
     if not released.closed and not released.instances:
-        return ()
+        return await untold(tx, project_id)
     return await releases.hand_on(tx, project_id, released.doubtful, offers)
+
+
+async def untold(tx: AsyncConnection, project_id: UUID) -> tuple[Nudge, ...]:
+    """Grants of the last minutes that nobody has acted on, as far as is known.
+
+    For a step that finds its work done: its first try was cut off after the commit, and whoever it granted to may
+    never have been told. To tell twice does no harm; the sweep would come a minute later.
+    """
+    query = text("""
+        SELECT c.id, c.run_id, c.owner, c.status FROM claims c
+        WHERE c.project_id = :project AND c.status IN ('granted', 'ready')
+          AND c.granted_at > now() - interval '5 minutes'
+          AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.claim_id = c.id)
+        ORDER BY c.granted_at, c.id LIMIT 100
+    """)
+    nudges: list[Nudge] = []
+    for row in (await tx.execute(query, {"project": project_id})).all():
+        places = await placements(tx, row.id)
+        news = ClaimGranted(run_id=row.run_id, claim_id=row.id, placements=places, ready=row.status == "ready")
+        nudges.append(Nudge(workflow_id=row.owner, news=news))
+    return tuple(nudges)
 
 
 async def _not_now(

@@ -12,7 +12,7 @@ from perdure.core.allocation import Offers
 from perdure.model.events import JobEnded, Nudge
 from perdure.model.messages import JobEnd
 from perdure.model.statuses import JobReason, JobStatus
-from perdure.store import projects, releases
+from perdure.store import claims, projects, releases
 
 _END = text("""
     WITH ended AS (
@@ -50,7 +50,7 @@ async def end_job(tx: AsyncConnection, end: JobEnd, offers: Offers) -> tuple[Nud
         return (Nudge(workflow_id=end.owner, news=_news(end)),)
     if (await tx.execute(_END, _values(end))).one_or_none() is None:
         written = (await tx.execute(text("SELECT * FROM jobs WHERE id = :id"), {"id": end.key.job_id})).one()
-        return (Nudge(workflow_id=end.owner, news=_written(written)),)
+        return (Nudge(workflow_id=end.owner, news=_written(written)), *await claims.untold(tx, project_id))
     nudges = (Nudge(workflow_id=end.owner, news=_news(end)),)
     if end.quarantine:
         values = {"claim": end.claim_id, "node": end.key.node, "job": end.key.job_id}

@@ -114,7 +114,7 @@ async def lost(tx: AsyncConnection, news: InstanceLost, offers: Offers) -> Insta
     tried = [it.model_dump(mode="json") for it in news.tried]
     values = {"id": row.id, "reason": news.reason.value, "message": news.message, "tried": tried}
     if (await tx.execute(_LOST, values)).one_or_none() is None:
-        return await view(tx, row.id)
+        return await view(tx, row.id, await claims.untold(tx, row.project_id))
     await events.record(tx, "instance", row.id, f"lost: {news.reason.value}: {news.message}")
     nudges: list[Nudge] = []
     released = releases.Released()
@@ -145,7 +145,7 @@ async def gone(tx: AsyncConnection, instance_id: UUID, offers: Offers) -> Instan
     row = await _locked(tx, instance_id)
     holders = [it.id for it in (await tx.execute(_HOLDERS, {"id": row.id})).all()]
     if (await tx.execute(_GONE, {"id": row.id})).one_or_none() is None:
-        return await view(tx, row.id)
+        return await view(tx, row.id, await claims.untold(tx, row.project_id))
     await tx.execute(_CLOSE_EMPTY, {"claims": holders})
     await events.record(tx, "instance", row.id, "gone")
     nudges = list(await releases.hand_on(tx, row.project_id, [], offers))
