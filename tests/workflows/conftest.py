@@ -21,7 +21,7 @@ from activities.runs import Runs
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
+from temporalio.worker import Replayer, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 import workflows
@@ -188,6 +188,20 @@ async def lab(temporal_address: str, database: Database, request: pytest.Fixture
         )
         await _fleet_is_there(database)
         yield Lab(client, database, hosts, world)
+    await assert_replays(client)
+
+
+async def assert_replays(client: Client) -> None:
+    """Every history that the test made leads, replayed, to the same commands again."""
+    replayer = Replayer(
+        workflows=workflows.ALL,
+        workflow_runner=sandbox(),
+        namespace=client.namespace,
+        data_converter=pydantic_data_converter,
+    )
+    histories = client.list_workflows().map_histories()
+    results = await replayer.replay_workflows(histories, raise_on_replay_failure=False)
+    assert not results.replay_failures, results.replay_failures
 
 
 async def _fleet_is_there(database: Database) -> None:
