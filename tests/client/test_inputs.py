@@ -74,5 +74,11 @@ def test_a_value_that_is_not_text_is_refused_by_name():
         environment({}, ["ODD"], {"ODD": "\udcff"})
 
 
+def test_a_value_that_no_process_can_be_given_is_refused_by_name():
+    assert environment({}, ["BIG=" + "x" * (128 * 1024 - 5)], {})
+    with pytest.raises(UserError, match="BIG is 200 KiB"):
+        environment({}, ["BIG=" + "x" * 200 * 1024], {})
+
+
 def test_made_up_names_are_names():
     assert all(RESOURCE_NAME.match(random_name()) for _ in range(100))

@@ -9,6 +9,7 @@ import yaml
 from perdure.cli.session import with_client
 from perdure.cli.tables import run_table, status_text
 from perdure.cli.terminal import out, print_json
+from perdure.cli.waiting import urls
 from perdure.client.client import PerdureClient
 from perdure.model.errors import UserError
 
@@ -28,6 +29,8 @@ def show(project: str, name: str | None, run_id: str | None, *, json: bool) -> N
         for job in run.jobs:
             out().print(f"  job {job.node} of replica {job.replica}, attempt {job.submission}:", end=" ")
             out().print(status_text(job.status, job.message))
+        for port, url in urls(run):
+            out().print(f"  port {port}: {url}", markup=False)
         if run.configuration:
             out().print(yaml.safe_dump(run.configuration, sort_keys=False, allow_unicode=True), markup=False)
 

@@ -23,7 +23,7 @@ from perdure.model.activities import Activity
 from perdure.model.api import Problem
 from perdure.model.base import Message
 from perdure.model.errors import ControlPlaneError, PerdureError, UserError
-from perdure.model.names import IO_QUEUE, PRIORITY_PERSON
+from perdure.model.names import PRIORITY_PERSON
 from perdure.model.problems import error_of
 
 In = TypeVar("In", bound=Message)
@@ -90,7 +90,7 @@ class Calls:
             handle = await self._start(call, request, within, beats)
             result = asyncio.ensure_future(handle.result())
             try:
-                await self._taken(result, handle)
+                await self._taken(result, handle, call.kind)
                 return await result
             finally:
                 result.cancel()
@@ -114,7 +114,7 @@ class Calls:
             priority=Priority(priority_key=PRIORITY_PERSON),
         )
 
-    async def _taken(self, result: asyncio.Future[Out], handle: ActivityHandle[Out]) -> None:
+    async def _taken(self, result: asyncio.Future[Out], handle: ActivityHandle[Out], queue: str) -> None:
         """
         Raises:
             ControlPlaneError: nobody took it, and no worker is there to take it.
@@ -125,18 +125,19 @@ class Calls:
         described = await handle.describe()
         if described.run_state is not PendingActivityState.SCHEDULED or described.last_started_time is not None:
             return
-        if self.place.worker_is_dead() or not await self.has_worker(IO_QUEUE):
+        if self.place.worker_is_dead() or not await self.has_worker(queue):
             raise ControlPlaneError(
-                f"no worker is running: Temporal at {self.place.address} has nobody for its queue {IO_QUEUE}",
+                f"no worker is running: Temporal at {self.place.address} has nobody for its queue {queue}",
                 hint=NO_WORKER_HINT,
             )
 
-    async def has_worker(self, queue: str, *, workflows: bool = False) -> bool:
-        """Whether a worker has asked for work on ``queue`` lately."""
-        kind = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW if workflows else TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+    async def has_worker(self, queue: str) -> bool:
+        """Whether a worker has asked for activities on ``queue`` lately."""
         answer = await self.client.workflow_service.describe_task_queue(
             DescribeTaskQueueRequest(
-                namespace=self.client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+                namespace=self.client.namespace,
+                task_queue=TaskQueue(name=queue),
+                task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
             )
         )
         oldest = datetime.now(UTC) - timedelta(seconds=POLLS_EVERY)

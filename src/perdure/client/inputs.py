@@ -10,6 +10,9 @@ from typing import Any
 from perdure.client.seal import seal
 from perdure.model.errors import FieldError, InvalidConfiguration, UserError
 
+LONGEST = 128 * 1024
+"""Bytes of ``NAME=value`` and its end: Linux starts no process with a longer one (MAX_ARG_STRLEN)."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$\{\{\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
@@ -44,7 +47,7 @@ def environment(
     if missing:
         raise InvalidConfiguration(missing)
     for name, value in values.items():
-        _check_text(name, value)
+        _check(name, value)
     return values
 
 
@@ -66,13 +69,18 @@ def _given(item: str, environ: Mapping[str, str]) -> tuple[str, str]:
     return name, environ[name]
 
 
-def _check_text(name: str, value: str) -> None:
+def _check(name: str, value: str) -> None:
     try:
-        value.encode()
+        size = len(name) + len(value.encode()) + 2
     except UnicodeEncodeError:
         raise UserError(
             f"{name} is not text: it has bytes that are not UTF-8", hint="encode it, as base64"
         ) from None
+    if size > LONGEST:
+        raise UserError(
+            f"{name} is {size // 1024} KiB, and a process can be given 128 KiB in one variable",
+            hint="put it in a file and list it under `files:`",
+        )
 
 
 def _needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
