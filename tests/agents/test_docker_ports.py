@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -22,7 +23,8 @@ async def apart(bridged: ContainerEngine) -> AsyncIterator[Tasks]:
 
 def fetch(task: Task, address: str) -> bytes | None:
     """What an HTTP server says, asked from the engine's network; None if nobody answers."""
-    command = ["busybox", "wget", "-q", "-T", "3", "-O", "-", f"http://{address}/"]
+    script = f"import urllib.request as r; print(r.urlopen('http://{address}/', timeout=3).read().decode(), end='')"
+    command = [sys.executable, "-c", script]
     got = subprocess.run(task.engine.inside(command), capture_output=True)
     return got.stdout if got.returncode == 0 else None
 
