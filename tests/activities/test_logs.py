@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
+from activities.bell import LogBell
 from activities.reading import Reading
 from perdure.model.api import LogPage, LogQuery
 from perdure.model.messages import JobStep
@@ -73,15 +74,28 @@ async def test_a_watch_that_is_cancelled_leaves_the_list(bench: Bench) -> None:
     assert not await _watched(bench, step)
 
 
-async def test_a_reader_gets_a_line_as_soon_as_it_is_stored(bench: Bench) -> None:
-    step = await bench.running(await bench.instance(), "sleep 1; date +%s.%N; sleep 60")
+async def test_a_reader_is_woken_by_the_line_it_waits_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LogBell, "look_every", 3600.0)
+    step = await bench.running(await bench.instance(), "sleep 1; echo hello; sleep 60")
     watching = asyncio.create_task(bench.watch(step))
-    page = await _read(bench, step, wait=10.0)
-    now = time.time()
+    begun = time.monotonic()
+    page = await _read(bench, step, wait=20.0)
     watching.cancel()
-    printed = float(b64decode(page.data))
-    assert now - printed < 0.3
+    assert b64decode(page.data) == b"hello\n"
     assert not page.complete
+    assert time.monotonic() - begun < 15, "it was the end of its wait that woke it"
+
+
+async def test_a_reader_looks_for_itself_while_nobody_rings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def deaf(self: LogBell) -> None:
+        raise OSError("no connection")
+
+    monkeypatch.setattr(LogBell, "_listen_once", deaf)
+    step = await bench.running(await bench.instance(), "sleep 0.5; echo hello; sleep 60")
+    watching = asyncio.create_task(bench.watch(step))
+    page = await _read(bench, step, wait=20.0)
+    watching.cancel()
+    assert b64decode(page.data) == b"hello\n"
 
 
 async def test_a_reader_follows_to_the_end(bench: Bench) -> None:
