@@ -160,6 +160,7 @@ async def test_a_killed_shim_is_started_again_and_its_job_goes_on(
     shim = folder_of(home, wanted.instance_id).shim()
     assert shim is not None
     os.kill(shim.pid, signal.SIGKILL)
+    await until(lambda: asyncio.sleep(0, not shim.alive))
     assert await asyncio.to_thread(revive, home) == [wanted.name]
     await healthy(local, agents, wanted)
     assert folder_of(home, wanted.instance_id).shim() != shim
