@@ -24,9 +24,9 @@ HEADER = 8
 READ = 1 << 18
 
 PART = 16 * 1024
-"""Bytes of every entry of a longer line but its last. Docker's ``local`` driver gives that last one back without the
-newline it had (seen with 20.10), so it is put back. One case cannot be told: output that ends, without a newline, in
-a line of more than 16 KiB gets one."""
+"""Bytes of every entry of a longer line but its last. Docker's ``local`` driver gives that last one back without
+the newline it had (seen with 20.10), so it is put back. One case cannot be told: output that ends without a newline
+in a line of more than 16 KiB gets one."""
 
 
 def log_config(drivers: list[str]) -> dict[str, Any]:
