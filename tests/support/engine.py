@@ -60,9 +60,7 @@ class ContainerEngine:
         command += ["--iptables=false", "--ip6tables=false"]
         command += [f"--bridge={'pdr0' if self.namespace else 'none'}"]
         with (folder / "dockerd.log").open("ab") as log:
-            self._daemon = subprocess.Popen(
-                self.inside(command), stdout=log, stderr=log, start_new_session=True
-            )
+            self._daemon = subprocess.Popen(self.inside(command), stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START
         while not self._answers():
             if self._daemon.poll() is not None or time.monotonic() > deadline:
