@@ -99,7 +99,7 @@ class InstanceWorkflow:
         """Look again when its idle time may be over.
 
         Idle time that begins between two looks is seen at the next one and ends on time, since a look comes at
-        least every ``idle_duration``: nobody has to tell.
+        least every ``idle_duration``: nobody has to tell. (Of one that is under five minutes, the begin is told.)
         """
         while view.status in HERE:
             workflow.set_current_details(view.status.value)

@@ -240,6 +240,7 @@ class RunWorkflow:
                 wait=command.wait,
                 idle_duration=policy.idle_duration,
                 queue_patience=policy.timing.queue_patience,
+                keep=command.keep,
             ),
             policy.timing,
             summary=f"claim {policy.nodes} node(s)",

@@ -17,7 +17,7 @@ def apply(document: Document, project: str, *, yes: bool) -> int:
         raise InvalidConfiguration(
             [
                 FieldError(
-                    path="name", message="a fleet needs a name", hint="2 to 41 of a-z, 0-9 and -; a letter first"
+                    path="name", message="a fleet needs a name", hint="1 to 41 of a-z, 0-9 and -; a letter first"
                 )
             ]
         )

@@ -329,7 +329,7 @@ def check_names(project: str, name: str) -> None:
     if not PROJECT_NAME.match(project):
         raise UserError(f"{project!r} is not the name of a project", hint="1 to 50 of a-z, A-Z, 0-9, - and _")
     if not RESOURCE_NAME.match(name):
-        raise UserError(f"{name!r} is not a name", hint="2 to 41 of a-z, 0-9 and -, a letter first")
+        raise UserError(f"{name!r} is not a name", hint="1 to 41 of a-z, 0-9 and -, a letter first")
 
 
 def user_name() -> str:

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-RESOURCE_NAME = re.compile(r"^[a-z][a-z0-9-]{1,40}$")
+RESOURCE_NAME = re.compile(r"^[a-z][a-z0-9-]{0,40}$")
 PROJECT_NAME = re.compile(r"^[a-zA-Z0-9-_]{1,50}$")
 
 

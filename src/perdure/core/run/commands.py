@@ -21,6 +21,8 @@ class PlaceReplica(Message):
     submission: int
     claim_id: UUID
     wait: bool
+    keep: float = 0.0
+    """Seconds that instances already made for it stay, if others cannot be had: until it would be claimed again."""
 
     @property
     def key(self) -> str:

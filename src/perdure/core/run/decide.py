@@ -21,7 +21,7 @@ from perdure.core.run.commands import (
     StopJob,
     WithdrawClaim,
 )
-from perdure.core.run.retry import covered, deadline, event_of, failed, refusal, resume_at
+from perdure.core.run.retry import covered, deadline, event_of, failed, pause, refusal, resume_at
 from perdure.core.run.state import Issued, Job, Phase, Replica, RunState, Stop
 from perdure.model.statuses import (
     JOB_REASONS,
@@ -157,6 +157,7 @@ def _place(state: RunState, replica: Replica, now: datetime) -> PlaceReplica:
         submission=replica.submission,
         claim_id=state.claim_of(replica),
         wait=end is not None and now < end,
+        keep=pause(state, replica) if end is not None else 0.0,
     )
 
 

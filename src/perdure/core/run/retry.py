@@ -53,11 +53,15 @@ def refusal(state: RunState, replica: Replica, event: RetryEvent | None, now: da
     return None
 
 
+def pause(state: RunState, replica: Replica) -> float:
+    """The next backoff, in seconds."""
+    pauses = state.policy.timing.retry_backoff
+    return pauses[min(replica.pauses, len(pauses) - 1)] if pauses else 0.0
+
+
 def resume_at(state: RunState, replica: Replica, failed_at: datetime, event: RetryEvent) -> datetime:
     """When to try again: after the backoff, but not after the end of the window."""
-    pauses = state.policy.timing.retry_backoff
-    pause = pauses[min(replica.pauses, len(pauses) - 1)] if pauses else 0.0
-    until = failed_at + timedelta(seconds=pause)
+    until = failed_at + timedelta(seconds=pause(state, replica))
     retry = state.policy.retry
     if retry is None:
         return until

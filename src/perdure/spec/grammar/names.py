@@ -46,7 +46,7 @@ def resource_name(value: str) -> str:
         return value
     raise wrong(
         f"is not a name: {told(value)}",
-        "2 to 41 lower-case letters, digits and hyphens, beginning with a letter: my-run-1",
+        "1 to 41 lower-case letters, digits and hyphens, beginning with a letter: my-run-1",
     )
 
 
