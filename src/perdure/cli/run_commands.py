@@ -41,7 +41,7 @@ def apply(
     context: typer.Context,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARGUMENTS]", help="What ${{ run.args }} stands for, after `--`."),
+        typer.Argument(metavar="-- ARGUMENTS", help="What ${{ run.args }} stands for, after `--`."),
     ] = None,
     file: Annotated[
         str | None,
