@@ -74,10 +74,10 @@ async def line_to_reader(client: PerdureClient) -> list[float]:
     return delays
 
 
-async def failure_to_running(client: PerdureClient, marker: str, backoff: float) -> float:
+async def failure_to_running(client: PerdureClient, folder: str, backoff: float) -> float:
     """From the failed command's last line to the first line of the next attempt, less the backoff."""
     run = name("again")
-    command = f"date +%s.%N; test -e {marker}-{run} || {{ touch {marker}-{run}; exit 3; }}"
+    command = f"date +%s.%N; test -e {folder}/{run} || {{ touch {folder}/{run}; exit 3; }}"
     run_id = await client.apply(PROJECT, run, task(command, retry=True))
     row = await client.wait(PROJECT, run, run_id)
     times = []

@@ -6,7 +6,6 @@ Everything is the user's stack: a new folder, ``perdure up``, real shims, real p
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
@@ -45,12 +44,9 @@ async def latencies(stack: Stack) -> None:
     show("a log line printed to read by `logs -f`", lines, "0.3 s")
     show("command exits to run DONE", [await measures.exit_to_done(client) for _ in range(SAMPLES)], "0.3 s")
     show("stop to final status", [await measures.stop_to_final(client) for _ in range(SAMPLES)], "0.3 s")
-    marker = f"{tempfile.gettempdir()}/perdure-bench-{os.getpid()}"
-    try:
-        again = [await measures.failure_to_running(client, marker, TIMING["retry_backoff"][0]) for _ in range(7)]
-    finally:
-        for path in Path(tempfile.gettempdir()).glob(Path(marker).name + "-*"):
-            path.unlink()
+    with tempfile.TemporaryDirectory(prefix="perdure-bench-") as folder:
+        Path(folder).chmod(0o777)  # noqa: ASYNC240 (nothing else runs)
+        again = [await measures.failure_to_running(client, folder, TIMING["retry_backoff"][0]) for _ in range(7)]
     show("failure to running again, less the backoff", again, "0.5 s")
     events = await measures.events_of_a_run(client)
     print(f"| events of a single-node task's whole life | {events} | | under 100 | 1 |")

@@ -14,18 +14,19 @@ from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
-from activities.fleets import Fleets
-from activities.instance_rows import InstanceRows
-from activities.placement import Placement
-from activities.runs import Runs
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 import workflows
+from activities.fleets import Fleets
+from activities.instance_rows import InstanceRows
+from activities.placement import Placement
 from activities.recall import Recall
+from activities.runs import Runs
 from activities.world import World
 from perdure.model.messages import FleetInput, JobOutcome
 from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, WATCH_QUEUE, WORKFLOW_QUEUE
@@ -226,14 +227,13 @@ async def _register(client: Client, namespace: str) -> None:
     )
     kinds = {"Keyword": 2, "Int": 3, "Double": 4, "KeywordList": 7}
     wanted = {name: kinds[kind] for name, kind in SEARCH_ATTRIBUTES.items()}
+    request = AddSearchAttributesRequest(namespace=namespace, search_attributes=wanted)  # type: ignore[arg-type]
     for _ in range(50):
         try:
-            await client.operator_service.add_search_attributes(
-                AddSearchAttributesRequest(namespace=namespace, search_attributes=wanted)  # type: ignore[arg-type]
-            )
+            await client.operator_service.add_search_attributes(request)
             return
-        except Exception as error:
-            if "already" in str(error):
+        except RPCError as error:
+            if error.status is RPCStatusCode.ALREADY_EXISTS:
                 return
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)  # a new namespace is not known everywhere at once
     raise AssertionError("search attributes could not be added")

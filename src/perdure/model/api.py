@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic import Field
+
 from perdure.model.activities import Activity, Kind
 from perdure.model.base import Message
 from perdure.model.errors import FieldError
@@ -208,7 +210,7 @@ class FleetRows(Message):
 
 class OfferQuery(Message):
     project: str
-    requirements: dict[str, Any] = {}
+    requirements: dict[str, Any] = Field(default_factory=dict[str, Any])
     """A ``resources:`` mapping and profile fields, as in a configuration."""
 
     max_offers: int = 50

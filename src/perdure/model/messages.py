@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from pydantic import Field
+
 from perdure.model.base import Message
 from perdure.model.errors import FieldError
 from perdure.model.events import JobEnded, JobReported, Nudge, Placement
@@ -53,7 +55,7 @@ class RunRequest(Message):
     configuration: dict[str, Any]
     user: str = ""
     code: tuple[CodeRef, ...] = ()
-    sealed: dict[str, str] = {}
+    sealed: dict[str, str] = Field(default_factory=dict[str, str])
     arguments: tuple[str, ...] = ()
     directory: str = ""
     """Where the configuration was read, for messages."""

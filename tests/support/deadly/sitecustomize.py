@@ -1,7 +1,7 @@
 """Kills a worker at a named point, once: on ``PYTHONPATH``, Python imports this before anything else.
 
-The file that ``PERDURE_DIE_FILE`` names says where: ``ACTIVITY:before`` or ``ACTIVITY:after``, with ``:SIGNAL`` behind
-it if it is not KILL. It is renamed to ``….died`` when it has happened, so that the worker that comes next lives.
+The file that ``PERDURE_DIE_FILE`` names says where: ``ACTIVITY:before`` or ``ACTIVITY:after``, with ``:SIGNAL``
+behind it if it is not KILL. When it has happened it is renamed to ``….died``, so that the next worker lives.
 """
 
 import os
