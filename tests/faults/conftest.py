@@ -48,6 +48,7 @@ class Installation:
     home: Path
     extra: dict[str, str] = field(default_factory=dict)
     client: PerdureClient | None = None
+    names: dict[UUID, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -105,7 +106,9 @@ class Installation:
     async def submit(self, name: str, *commands: str, **fields: object) -> UUID:
         client = await self.connected()
         configuration = {"type": "task", "commands": list(commands), **fields}
-        return await client.apply("main", name, RunRequest(configuration=configuration, user="test"))
+        run_id = await client.apply("main", name, RunRequest(configuration=configuration, user="test"))
+        self.names[run_id] = name
+        return run_id
 
     async def run(self, run_id: UUID) -> RunRow | None:
         client = await self.connected()
@@ -125,7 +128,19 @@ class Installation:
         raise AssertionError(f"after {seconds} s still {row.status if row else 'nowhere'}: {row}")
 
     async def end(self, run_id: UUID, seconds: float = 90) -> RunRow:
-        return await self.until(run_id, seconds=seconds)
+        """The run as it ended. Waits on its workflow, so that many may wait at once; a server that was just killed
+        is waited for, too."""
+        client = await self.connected()
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            assert left > 0, f"after {seconds} s still {await self.run(run_id)}"
+            try:
+                await asyncio.wait_for(client.closed("main", self.names[run_id], run_id), left)
+                break
+            except (ControlPlaneError, TimeoutError):
+                await asyncio.sleep(0.2)
+        return await self.until(run_id, seconds=30)
 
     async def log(self, row: RunRow, node: int = 0, attempt: int = 0) -> bytes:
         client = await self.connected()
