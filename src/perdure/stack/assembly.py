@@ -39,6 +39,10 @@ CACHED_WORKFLOWS = 5000
 WATCHES = 5000
 REMOTE_STEPS = 200
 
+STICKY = timedelta(seconds=3)
+"""How long a workflow task waits for the worker that has the workflow in its cache: after a kill -9, that worker is
+gone, and each workflow that something happens to waits for as long."""
+
 GRACE = timedelta(seconds=1)
 """After SIGTERM, for steps to end; then they are cancelled, and go on elsewhere."""
 
@@ -83,6 +87,7 @@ def make_workers(settings: Settings, client: Client, world: World) -> list[Worke
             workflow_runner=_runner(settings.sandbox),
             max_concurrent_workflow_tasks=WORKFLOW_TASKS,
             max_cached_workflows=CACHED_WORKFLOWS,
+            sticky_queue_schedule_to_start_timeout=STICKY,
             graceful_shutdown_timeout=GRACE,
         ),
         Worker(
