@@ -13,6 +13,7 @@ from workflows.calls import let_go, start, tell, transact, unbroken
 with workflow.unsafe.imports_passed_through():
     from perdure.model import activities as do
     from perdure.model.activities import Activity
+    from perdure.model.ends import end_words
     from perdure.model.events import JobReported, JobStop, Nudge
     from perdure.model.messages import JobEnd, JobInput, JobOutcome, JobRecord, JobStep, StopJob
     from perdure.model.names import JOB_WORKFLOW, SIGNAL_TELL
@@ -61,7 +62,7 @@ class JobWorkflow:
         outcome = await self._clean_up(outcome)
         assert outcome.reason is not None
         if JOB_REASONS[outcome.reason].status is JobStatus.FAILED:
-            words = outcome.message or JOB_REASONS[outcome.reason].words
+            words = end_words(outcome.reason, outcome.exit_status, outcome.message)
             raise ApplicationError(words, type=outcome.reason.value, non_retryable=True)
         return outcome
 
@@ -180,7 +181,8 @@ class JobWorkflow:
             quarantine=removed.unreachable or removed.reason is JobReason.EXECUTOR_ERROR,
         )
         nudges = await transact(do.END_JOB, end, timing, summary=f"end: {outcome.reason.value}")
-        workflow.set_current_details(f"**{end.status.value}**: {outcome.reason.value} {outcome.message}")
+        words = end_words(outcome.reason, outcome.exit_status, outcome.message)
+        workflow.set_current_details(f"**{end.status.value}**: {words}")
         await tell(nudges.nudges)
         return outcome
 

@@ -53,6 +53,16 @@ def test_an_attached_run_ends_with_its_own_code(perdure: Program, fake: FakeClie
     assert ("node 0 exited" in ended.err) == (status != "done")
 
 
+def test_the_end_of_a_gang_names_the_node_that_failed_once(perdure: Program, fake: FakeClient):
+    stopped = a_job(status="terminated", reason="terminated_by_server", exit_status=143)
+    broken = a_job(node=1, status="failed", reason="container_exited_with_error", exit_status=3)
+    fake.run = a_run("xx", "failed", (stopped, broken), message="node 1 exited with status 3")
+    ended = perdure("apply", "-f", "-", "-y", input=GOOD)
+    assert "exit code 3." in ended.err
+    assert ended.err.count("node 1 exited with status 3") == 1
+    assert "node 0 was stopped with its run\n" in ended.err
+
+
 def test_a_detached_run_is_submitted_and_left(perdure: Program, fake: FakeClient):
     ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
     assert ended.code == 0

@@ -12,7 +12,7 @@ from perdure.cli.terminal import ask, interactive, say
 from perdure.cli.waiting import Waiting
 from perdure.client.client import PerdureClient
 from perdure.client.logs import NotStarted
-from perdure.model.api import RunRow
+from perdure.model.api import JobRow, RunRow
 from perdure.model.statuses import JobStatus, RunStatus
 
 LEAVE = {"s": "stop", "d": "detach", "c": "continue"}
@@ -118,14 +118,21 @@ class Attached:
         self.output.end_line()
         done = run.status == RunStatus.DONE
         jobs = latest_jobs(run)
-        codes = {job.exit_status for job in jobs if job.exit_status is not None}
-        code = f", exit code {max(codes)}" if codes else ""
+        code = _code(jobs)
         style = "green" if done else "yellow" if run.status == RunStatus.TERMINATED else "bold red"
         say().print(f"Run {run.name} {run.status} after {lasted(run)}{code}.", style=style)
         if not done:
             if run.message:
                 say().print(f"  {run.message}", markup=False)
             for job in jobs if len(jobs) > 1 else ():
-                if job.status != JobStatus.DONE:
-                    say().print(f"  job {job.node}: {job.status}, {job_words(job)}", markup=False)
+                words = f"node {job.node} {job_words(job)}"
+                if job.status != JobStatus.DONE and words != run.message:
+                    say().print(f"  {words}", markup=False)
         return 0 if done else 1
+
+
+def _code(jobs: list[JobRow]) -> str:
+    """The exit code that the run's end is about: of the node that failed, not of those stopped for it."""
+    ended = [job for job in jobs if job.exit_status is not None]
+    blamed = [job for job in ended if job.status == JobStatus.FAILED] or ended
+    return f", exit code {max(job.exit_status or 0 for job in blamed)}" if blamed else ""

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from perdure.cli.words import STYLES, ago, duration, price, size
 from perdure.model.api import FleetRow, InstanceRow, JobRow, PlannedOffer, RunRow
+from perdure.model.ends import end_words
 from perdure.model.resources import OfferFailure
-from perdure.model.statuses import JOB_REASONS, JobReason, JobStatus, RunStatus
+from perdure.model.statuses import JobReason, JobStatus, RunStatus
 
 
 def table(*columns: str) -> Table:
@@ -63,16 +64,13 @@ def why(run: RunRow) -> str:
 
 
 def job_words(job: JobRow) -> str:
-    """Why a job ended, and with what exit code."""
+    """Why a job ended; of a good end there is nothing to say."""
     if job.reason is None or job.status == JobStatus.DONE:
         return job.message
     try:
-        words = JOB_REASONS[JobReason(job.reason)].words
+        return end_words(JobReason(job.reason), job.exit_status, job.message)
     except ValueError:
-        words = job.reason.replace("_", " ")
-    if job.exit_status:
-        words += f" (exit code {job.exit_status})"
-    return f"{words}: {job.message}" if job.message and job.message not in words else words
+        return job.reason.replace("_", " ")
 
 
 def pulling(job: JobRow) -> str:

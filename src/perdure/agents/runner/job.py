@@ -129,7 +129,7 @@ class Job:
             result = Result(reason=error.reason, message=error.message)
         except OSError as error:
             _LOG.exception("The job could not be run")
-            result = Result(reason=JobReason.EXECUTOR_ERROR, message=f"The host could not run it: {error}")
+            result = Result(reason=JobReason.EXECUTOR_ERROR, message=str(error))
         await self._save(phase=Phase.ENDED, result=self._decided(result))
         self._answered.set()
 
@@ -197,9 +197,7 @@ class Job:
         stop = self.record.stop
         if stop is None:
             return result
-        words = {JobReason.MAX_DURATION_EXCEEDED.value: "It ran for its max_duration."}
-        message = f"{words.get(stop.reason, 'It was stopped.')} {result.note}".strip()
-        return result.model_copy(update={"reason": stop.reason, "message": message})
+        return result.model_copy(update={"reason": stop.reason, "message": result.note})
 
     async def _save(self, **changes: object) -> None:
         record = self.record.model_copy(update=changes)
@@ -216,7 +214,7 @@ def _result(end: Exit) -> Result:
         return Result(reason=JobReason.DONE_BY_RUNNER, message=end.message, exit_status=0, note=end.message)
     return Result(
         reason=JobReason.CONTAINER_EXITED_WITH_ERROR,
-        message=end.message or _in_words(end.exit_status),
+        message=end.message or _signal_of(end.exit_status),
         exit_status=end.exit_status,
         note=end.message,
     )
@@ -234,8 +232,9 @@ def _crash_with(life: asyncio.Task[None]) -> None:
         os._exit(1)
 
 
-def _in_words(status: int) -> str:
+def _signal_of(status: int) -> str:
+    """What an exit status does not say to everybody; the status itself is told beside it."""
     if status > 128:
         with contextlib.suppress(ValueError):
-            return f"exit status {status}: killed by {signal.Signals(status - 128).name}"
-    return f"exit status {status}"
+            return f"killed by {signal.Signals(status - 128).name}"
+    return ""

@@ -23,8 +23,8 @@ from perdure.core.run.commands import (
 )
 from perdure.core.run.retry import covered, deadline, event_of, failed, pause, refusal, resume_at
 from perdure.core.run.state import Issued, Job, Phase, Replica, RunState, Stop
+from perdure.model.ends import end_words
 from perdure.model.statuses import (
-    JOB_REASONS,
     RUN_REASONS,
     JobReason,
     JobStatus,
@@ -111,10 +111,7 @@ def _final_failure(state: RunState, replica: Replica, now: datetime) -> EndRun |
 
 
 def _how_it_ended(job: Job) -> str:
-    words = JOB_REASONS[job.reason].words if job.reason else "ended"
-    if job.exit_status is not None and job.reason is JobReason.CONTAINER_EXITED_WITH_ERROR:
-        words = f"exited with status {job.exit_status}"
-    return f"node {job.node} {words}" + (f": {job.message}" if job.message else "")
+    return f"node {job.node} {end_words(job.reason, job.exit_status, job.message)}"
 
 
 def _master_done(replica: Replica) -> bool:
