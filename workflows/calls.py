@@ -80,9 +80,14 @@ def start(
     )
 
 
+def unheeded(work: asyncio.Task[Any]) -> None:
+    """Nobody waits for how this ends: a step that was cancelled, a child that tells it by a signal."""
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
 def let_go(step: workflow.ActivityHandle[Any]) -> None:
     """Cancel a step whose answer nobody wants any more."""
-    step.add_done_callback(lambda done: done.cancelled() or done.exception())
+    unheeded(step)
     step.cancel()
 
 

@@ -12,7 +12,7 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
-from workflows.calls import tell, transact, unbroken
+from workflows.calls import tell, transact, unbroken, unheeded
 from workflows.display import details, job_attributes, run_attributes, status_attributes
 
 with workflow.unsafe.imports_passed_through():
@@ -293,7 +293,7 @@ class RunWorkflow:
         )
         known: tuple[Any, ...] = ()
         try:
-            await workflow.start_child_workflow(
+            child = await workflow.start_child_workflow(
                 JOB_WORKFLOW,
                 job,
                 id=job_workflow_id(policy.run_id, command.replica, command.node, command.submission),
@@ -303,6 +303,7 @@ class RunWorkflow:
                 search_attributes=job_attributes(policy),
                 priority=workflow.info().priority,
             )
+            unheeded(child)
         except WorkflowAlreadyStartedError:
             known = await self._known(state, command.replica, command.submission)
         self._inbox.append(
@@ -331,12 +332,13 @@ class RunWorkflow:
 async def start_instance(instance: InstanceInput) -> None:
     """Start an instance's workflow; one that runs already is the one we want."""
     try:
-        await workflow.start_child_workflow(
+        child = await workflow.start_child_workflow(
             INSTANCE_WORKFLOW,
             instance,
             id=instance_workflow_id(instance.instance_id),
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             static_summary=f"instance {instance.name}",
         )
+        unheeded(child)
     except WorkflowAlreadyStartedError:
         workflow.logger.info("instance %s has its workflow already", instance.instance_id)
