@@ -13,7 +13,7 @@ from activities.errors import translated
 from activities.placement import offered
 from activities.world import World
 from perdure.core.allocation import Wish
-from perdure.core.choices import Choice, choices, failures
+from perdure.core.choices import Choice, choices, failures, placeable
 from perdure.model.api import LIST_OFFERS, PLAN, OfferQuery, OfferRows, Plan, PlannedOffer, PlanRequest
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.resources import Offer, OfferFailure, Requirements
@@ -46,7 +46,7 @@ class Planning:
         except InvalidConfiguration as error:
             return Plan(name=name, kind=kind, errors=tuple(error.errors))
         policy = run.policy
-        found, tried = await self._choices(request.project, policy.requirements, policy.nodes)
+        found, placed, tried = await self._choices(request.project, policy.requirements, policy.nodes)
         async with self.world.database.transaction() as tx:
             active = await plans.active_run(tx, request.project, name)
         return Plan(
@@ -57,6 +57,7 @@ class Planning:
             nodes=policy.nodes,
             offers=_planned(found[: request.max_offers]),
             total_offers=len(found),
+            short_of=policy.nodes - placed,
             failures=tried,
             active=active,
         )
@@ -71,7 +72,7 @@ class Planning:
         """
         stand_in = {"type": "task", "commands": ["true"], **query.requirements}
         run = self._resolved(stand_in, PlanRequest(project=query.project, configuration=stand_in), UNNAMED)
-        found, tried = await self._choices(query.project, run.policy.requirements, 1)
+        found, _, tried = await self._choices(query.project, run.policy.requirements, 1)
         return OfferRows(offers=_planned(found[: query.max_offers]), total=len(found), failures=tried)
 
     def _resolved(self, configuration: dict[str, Any], request: PlanRequest, name: str) -> EffectiveRun:
@@ -89,11 +90,12 @@ class Planning:
 
     async def _choices(
         self, project: str, requirements: Requirements, nodes: int
-    ) -> tuple[list[Choice], tuple[OfferFailure, ...]]:
+    ) -> tuple[list[Choice], int, tuple[OfferFailure, ...]]:
+        """What would do, how many nodes could be placed now, and what does not do."""
         wish = Wish(NOBODY, nodes, requirements, shape="plan")
         async with self.world.database.transaction() as tx:
             pool = await plans.project_pool(tx, project, self._offers)
-        return choices(pool, wish), failures(pool, wish)
+        return choices(pool, wish), placeable(pool, wish), failures(pool, wish)
 
     def _offers(self, requirements: Requirements) -> Iterable[Offer]:
         return offered(self.world, requirements)

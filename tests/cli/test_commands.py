@@ -14,7 +14,7 @@ from perdure.client.logs import LogPiece, NotStarted
 from perdure.model import api
 from perdure.model.resources import OfferFailure
 from perdure.spec.effective import Sealed
-from tests.cli.conftest import NOW, FakeClient, Program, a_job, a_run
+from tests.cli.conftest import NOW, OFFER, FakeClient, Program, a_job, a_run
 
 GOOD = "type: task\nname: xx\ncommands: ['echo ${{ run.args }}']\n"
 COMMANDS = ["apply", "ps", "logs", "stop", "run", "offer", "fleet", "doctor", "schema", "validate", "up", "down"]
@@ -84,6 +84,22 @@ def test_a_plan_without_offers_says_why_each_failed(perdure: Program, fake: Fake
     ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
     assert "No offers." in ended.err
     assert "has 2 CPUs, wanted 64.." in ended.err
+
+
+def test_a_plan_counts_the_nodes_that_could_start(perdure: Program, fake: FakeClient):
+    failure = OfferFailure(offer="fleet local", why="has room for 4 of 9 nodes")
+    fake.plan_answer = api.Plan(name="x", nodes=9, short_of=5, offers=(OFFER,), total_offers=1, failures=(failure,))
+    ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
+    assert "1 of 1 shown, for 9 nodes; at most $2.25 an hour in all" in ended.err
+    assert "Only 4 of its 9 nodes could start now." in ended.err
+    assert "has room for 4 of 9 nodes" in ended.err
+
+
+def test_run_get_lists_every_offer_that_did_not_do(perdure: Program, fake: FakeClient):
+    failures = tuple(OfferFailure(offer=f"offer {n}", why=f"reason {n}") for n in range(3))
+    fake.run = a_run("xx", "failed", message="no capacity").but(jobs=(), failures=failures)
+    shown = perdure("run", "get", "xx").out
+    assert all(failure.why in shown for failure in failures)
 
 
 def test_what_is_asked_for_on_the_command_line_reaches_the_run(

@@ -35,7 +35,7 @@ def test_laptop_with_little_disk_runs_what_asks_for_nothing():
 @pytest.mark.parametrize(
     ("wants", "reason"),
     [
-        (Requirements(cpu=Span(min=2), firm=("cpu",)), "has 1 CPUs, wanted 2.."),
+        (Requirements(cpu=Span(min=2), firm=("cpu",)), "has 1 CPU, wanted 2.."),
         (Requirements(disk_mib=Span(min=100 * 1024), firm=("disk",)), "has 72GB of disk, wanted 100GB.."),
         (Requirements(gpu=GpuNeed(count=Span(min=1, max=1)), firm=("gpu",)), "has no GPUs, wanted 1"),
         (Requirements(image="ubuntu"), "has no container engine, and the image ubuntu needs one"),

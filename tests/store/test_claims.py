@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from perdure.model.api import RunQuery
 from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded
 from perdure.model.resources import Requirements, Span
 from perdure.model.statuses import ClaimStatus, JobReason, JobStatus
+from perdure.store import reads
 from tests.support.inventory import GPU, HERE, Inventory
 
 
@@ -99,6 +101,13 @@ async def test_refusal_says_every_fleet_and_offer_and_why(inventory: Inventory):
     assert answer.status is ClaimStatus.REFUSED
     assert [it.why for it in answer.tried] == ["has 2 CPUs, wanted 64..", "has 16 CPUs, wanted 64.."]
     assert await inventory.again(request) == answer
+    assert answer.message == (
+        "no capacity for an instance: an offer of local has 2 CPUs, wanted 64..; "
+        f"1 more in `perdure run get {request.run_id}`"
+    )
+    async with inventory.db.transaction() as tx:
+        (shown,) = await reads.list_runs(tx, RunQuery(project="main", run_id=request.run_id))
+    assert shown.failures == answer.tried
 
 
 async def test_no_fleet_says_what_to_do(inventory: Inventory):

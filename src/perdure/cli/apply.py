@@ -96,7 +96,8 @@ async def _apply(options: ApplyOptions, source: Source, document: Document) -> i
 async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, document: Document) -> bool:
     """Whether to go ahead. A run of this name that has not ended is stopped first, if that is what is wanted."""
     if plan.active is None:
-        doubt = "" if plan.offers else " Nothing can run it now: it waits if its `retry` says so, or fails."
+        enough = plan.offers and not plan.short_of
+        doubt = "" if enough else " It cannot run now: it waits if its `retry` says so, or fails."
         return options.yes or confirm(f"Submit the run {plan.name}?{doubt}")
     active = plan.active
     if not options.force:

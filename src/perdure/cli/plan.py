@@ -32,13 +32,20 @@ def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]]) 
         say().print(_counted(plan), style="dim")
     else:
         say().print("No offers.", style="bold yellow")
-        if plan.failures:
-            say().print(failure_table(plan.failures))
-        else:
-            say().print("  There is no fleet to run it on; `perdure fleet` shows what there is.", style="dim")
+    if plan.short_of or not plan.offers:
+        _show_shortage(plan)
     for warning in plan.warnings:
         say().print(Text("Warning: ", style="yellow") + Text(warning))
     say().print()
+
+
+def _show_shortage(plan: Plan) -> None:
+    if plan.nodes > 1 and plan.offers:
+        say().print(f"Only {plan.nodes - plan.short_of} of its {plan.nodes} nodes could start now.", style="yellow")
+    if plan.failures:
+        say().print(failure_table(plan.failures))
+    elif not plan.offers:
+        say().print("  There is no fleet to run it on; `perdure fleet` shows what there is.", style="dim")
 
 
 def _show_values(values: list[tuple[str, str]]) -> None:
@@ -69,7 +76,7 @@ def _cells(name: str, value: str) -> tuple[Text, Text]:
 def _counted(plan: Plan) -> str:
     total = max(plan.total_offers, len(plan.offers))
     shown = min(len(plan.offers), OFFERS_SHOWN)
-    dearest = max(planned.offer.price for planned in plan.offers)
-    each = f", for each of {plan.nodes} nodes" if plan.nodes > 1 else ""
-    most = f"; at most {price(dearest)} an hour" if dearest else ""
+    dearest = max(planned.offer.price for planned in plan.offers) * plan.nodes
+    each = f", for {plan.nodes} nodes" if plan.nodes > 1 else ""
+    most = f"; at most {price(dearest)} an hour in all" if dearest else ""
     return f"  {shown} of {total} shown{each}{most}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perdure.core.allocation import MAX_OFFERS, FleetRoom, InstanceState, Pool, Wish
-from perdure.core.placement import why_not, words
+from perdure.core.placement import short_words, why_not, words
 from perdure.model.resources import Offer, OfferFailure
 
 
@@ -38,54 +38,77 @@ def choices(pool: Pool, wish: Wish) -> list[Choice]:
     return sorted(found, key=lambda it: (rank[it.availability], it.offer.price))
 
 
+def placeable(pool: Pool, wish: Wish) -> int:
+    """How many of the wish's nodes could be placed now, in the fleet with the most room."""
+    return max((_placeable_in(pool, wish, fleet) for fleet in pool.allowed_fleets(wish)), default=0)
+
+
 def failures(pool: Pool, wish: Wish) -> tuple[OfferFailure, ...]:
-    """Every fleet, instance and offer, and why it does not do."""
-    tried: list[OfferFailure] = []
+    """Every fleet, instance and offer that does not do, and why; first what would do, were it free.
+
+    Of a fleet that can place all nodes, only what does not fit is told.
+    """
+    near: list[OfferFailure] = []
+    far: list[OfferFailure] = []
     for fleet in pool.fleets:
         if wish.requirements.fleets and fleet.name not in wish.requirements.fleets:
             continue
         if reason := pool.closed_to(wish, fleet):
-            tried.append(_of_fleet(fleet, reason))
+            near.append(_of_fleet(fleet, reason))
             continue
+        near += _why_no_more(pool, wish, fleet)
+        free = {instance.id for instance, _ in pool.reusable(wish, fleet)}
         for instance in pool.instances:
-            if instance.fleet_id == fleet.id:
-                tried.append(OfferFailure(offer=_label(instance), why=_why_not_instance(wish, instance)))
-        tried += _why_none_made(pool, wish, fleet)
-    return tuple(tried)
+            if instance.fleet_id == fleet.id and instance.id not in free:
+                misfit = _misfit(wish, instance)
+                (far if misfit else near).append(_of_instance(instance, misfit or _taken(instance)))
+        far += [
+            OfferFailure(offer=words(offer), name=f"an offer of {short_words(offer)}", why=reason)
+            for offer in list(pool.offers(wish.requirements))[:MAX_OFFERS]
+            if (reason := why_not(fleet.requirements, offer) or why_not(wish.requirements, offer))
+        ]
+    return (*near, *far)
 
 
-def _why_not_instance(wish: Wish, instance: InstanceState) -> str:
-    for offer in instance.offers:
-        if reason := why_not(wish.requirements, offer):
-            return reason
+def _placeable_in(pool: Pool, wish: Wish, fleet: FleetRoom) -> int:
+    reused = len(pool.reusable(wish, fleet))
+    may_make = not wish.requirements.reuse_only and not fleet.reserved and bool(pool.makeable(wish, fleet))
+    return int(min(wish.nodes, reused + (fleet.room if may_make else 0)))
+
+
+def _misfit(wish: Wish, instance: InstanceState) -> str | None:
+    return next((why for offer in instance.offers if (why := why_not(wish.requirements, offer))), None)
+
+
+def _taken(instance: InstanceState) -> str:
     if instance.reserved:
-        return "is kept for a claim that has waited longer"
-    if instance.busy_blocks:
+        return "is kept for a run that has waited longer"
+    if instance.total_blocks > 1:
         return f"is busy ({instance.busy_blocks} of {instance.total_blocks} blocks)"
-    return f"is free, but {wish.nodes} are needed at once"
+    return "is busy"
 
 
-def _why_none_made(pool: Pool, wish: Wish, fleet: FleetRoom) -> list[OfferFailure]:
+def _why_no_more(pool: Pool, wish: Wish, fleet: FleetRoom) -> list[OfferFailure]:
+    """Why this fleet cannot make the instances that are missing."""
+    found = _placeable_in(pool, wish, fleet)
+    if found == wish.nodes:
+        return []
+    short = f"has room for {found} of {wish.nodes} nodes: " if wish.nodes > 1 else ""
     if wish.requirements.reuse_only:
-        return [_of_fleet(fleet, "a new instance is not allowed (creation_policy: reuse)")]
-    offers = list(pool.offers(wish.requirements))
-    tried = [
-        OfferFailure(offer=words(offer), why=reason)
-        for offer in offers[:MAX_OFFERS]
-        if (reason := why_not(fleet.requirements, offer) or why_not(wish.requirements, offer))
-    ]
+        return [_of_fleet(fleet, f"{short}may not make a new instance (creation_policy: reuse)")]
     if fleet.reserved:
-        tried.append(_of_fleet(fleet, "new instances are kept for a claim that has waited longer"))
-    elif fleet.nodes_max is not None and fleet.room < wish.nodes:
-        tried.append(_of_fleet(fleet, f"has {fleet.living} of at most {fleet.nodes_max} instances (nodes.max)"))
-    elif not offers:
-        tried.append(_of_fleet(fleet, "no backend offers a new instance"))
-    return tried
+        return [_of_fleet(fleet, f"{short}keeps new instances for a run that has waited longer")]
+    if not list(pool.offers(wish.requirements)):
+        return [_of_fleet(fleet, f"{short}has no backend that offers a new instance")]
+    if pool.makeable(wish, fleet) and fleet.nodes_max is not None:
+        return [_of_fleet(fleet, f"{short}has {fleet.living} of at most {fleet.nodes_max} instances (nodes.max)")]
+    return []
 
 
 def _of_fleet(fleet: FleetRoom, why: str) -> OfferFailure:
     return OfferFailure(offer=f"fleet {fleet.name}", why=why)
 
 
-def _label(instance: InstanceState) -> str:
-    return f"{instance.name} ({words(instance.offers[0])})" if instance.offers else instance.name
+def _of_instance(instance: InstanceState, why: str) -> OfferFailure:
+    label = f"{instance.name} ({words(instance.offers[0])})" if instance.offers else instance.name
+    return OfferFailure(offer=label, name=instance.name, why=why)

@@ -36,9 +36,14 @@ def share(resources: Resources, blocks: int, of: int) -> Resources:
 
 def words(offer: Offer) -> str:
     """An offer as a user is shown it: ``local cpu=2 mem=23GB disk=70GB``."""
+    return f"{short_words(offer)} {offer.resources.words()}{' spot' if offer.spot else ''}"
+
+
+def short_words(offer: Offer) -> str:
+    """``local``, ``aws eu-west-1 p4d.24xlarge``: without what it has."""
     where = f"{offer.backend} {offer.region}" if offer.region not in ("", offer.backend) else offer.backend
     kind = f" {offer.instance_type}" if offer.instance_type not in ("", offer.backend) else ""
-    return f"{where}{kind} {offer.resources.words()}{' spot' if offer.spot else ''}"
+    return where + kind
 
 
 def _wrong_kind(wants: Requirements, offer: Offer) -> str | None:
@@ -67,7 +72,7 @@ def _too_little(wants: Requirements, offer: Offer, has: Resources) -> str | None
     if wants.cpu_arch is not None and asked("cpu") and wants.cpu_arch != has.cpu_arch:
         return f"CPU is {has.cpu_arch}, wanted {wants.cpu_arch}"
     if asked("cpu") and not wants.cpu.holds(has.cpus):
-        return f"has {has.cpus} CPUs, wanted {_span(wants.cpu)}"
+        return f"has {has.cpus} CPU{_s(has.cpus)}, wanted {_span(wants.cpu)}"
     if asked("memory") and not wants.memory_mib.holds(has.memory_mib):
         return f"has {_size(has.memory_mib)} of memory, wanted {_span(wants.memory_mib, _size)}"
     if wants.disk_mib is not None and asked("disk") and not wants.disk_mib.holds(has.disk_mib):
@@ -80,7 +85,7 @@ def _too_little(wants: Requirements, offer: Offer, has: Resources) -> str | None
 def _wrong_gpus(need: GpuNeed, has: Resources) -> str | None:
     """A user who writes one GPU does not want eight: the count is a range like every other."""
     if not need.count.holds(len(has.gpus)):
-        return f"has {len(has.gpus) or 'no'} GPUs, wanted {_span(need.count)}"
+        return f"has {len(has.gpus) or 'no'} GPU{_s(len(has.gpus))}, wanted {_span(need.count)}"
     names = {name.lower() for name in need.names}
     for gpu in has.gpus:
         if need.vendor is not None and gpu.vendor.lower() != need.vendor.lower():
@@ -96,6 +101,10 @@ def _wrong_gpus(need: GpuNeed, has: Resources) -> str | None:
     if need.total_memory_mib is not None and has.gpus and not need.total_memory_mib.holds(total):
         return f"GPUs have {_size(total)} in all, wanted {_span(need.total_memory_mib, _size)}"
     return None
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _any_of(names: tuple[str, ...]) -> str:

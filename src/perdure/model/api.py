@@ -81,6 +81,9 @@ class Plan(Message):
     nodes: int = 1
     offers: tuple[PlannedOffer, ...] = ()
     total_offers: int = 0
+    short_of: int = 0
+    """How many of the nodes could not be placed now."""
+
     failures: tuple[OfferFailure, ...] = ()
     active: ActiveRun | None = None
     """A run of this name that has not ended."""
@@ -143,6 +146,9 @@ class RunRow(Message):
     configuration: dict[str, Any] | None = None
     """Only when one run is asked for. No secret values."""
 
+    failures: tuple[OfferFailure, ...] = ()
+    """Only when one run is asked for: what does not do for it, and why, if it waits for capacity or found none."""
+
 
 class RunRows(Message):
     runs: tuple[RunRow, ...] = ()
@@ -200,6 +206,7 @@ class FleetRow(Message):
     status: str
     nodes: str = ""
     placement: str = "any"
+    configuration: dict[str, Any] = Field(default_factory=dict[str, Any])
     created_at: datetime
     instances: tuple[InstanceRow, ...] = ()
 

@@ -92,3 +92,9 @@ class OfferFailure(Message):
     """What it was, as shown to the user: ``local cpu=2 mem=23GB``."""
 
     why: str
+    name: str = ""
+    """What it is called in a sentence, if that is shorter: ``local-0``."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.name or self.offer} {self.why}"

@@ -34,6 +34,10 @@ _INSERT = text("""
 """).bindparams(bindparam("requirements", type_=JSONB), bindparam("not_before", type_=DateTime(timezone=True)))
 """With the project's lock, which is taken first."""
 
+_WAITS = text("UPDATE claims SET message = :message, tried = :tried WHERE id = :id").bindparams(
+    bindparam("tried", type_=JSONB)
+)
+
 _REFUSE = text("""
     UPDATE claims SET status = 'refused', message = :message, tried = :tried, ended_at = now()
     WHERE id = :id AND status = 'waiting'
@@ -134,13 +138,10 @@ async def _not_now(
     state = await pool.load(tx, project_id, offers, busy=True)
     tried = failures(state, wish)
     message = _in_words(request, [fleet.name for fleet in state.fleets], tried)
-    if request.wait:
-        await tx.execute(
-            text("UPDATE claims SET message = :message WHERE id = :id"),
-            {"id": request.claim_id, "message": message},
-        )
-        return ClaimAnswer(status=ClaimStatus.WAITING, message=message, tried=tried, nudges=nudges)
     values = {"id": request.claim_id, "message": message, "tried": [it.model_dump(mode="json") for it in tried]}
+    if request.wait:
+        await tx.execute(_WAITS, values)
+        return ClaimAnswer(status=ClaimStatus.WAITING, message=message, tried=tried, nudges=nudges)
     await tx.execute(_REFUSE, values)
     return ClaimAnswer(status=ClaimStatus.REFUSED, message=message, tried=tried, nudges=nudges)
 
@@ -152,14 +153,16 @@ def shape(request: ClaimRequest) -> str:
 
 
 def _in_words(request: ClaimRequest, fleets: list[str], tried: tuple[OfferFailure, ...]) -> str:
+    """One sentence with the nearest miss; the rest is kept beside it."""
     named = request.requirements.fleets
     if not fleets:
         return f"project {request.project} has no fleet: apply a configuration of `type: fleet` to make one"
     if named and not set(named) & set(fleets):
         return f"no fleet is called {' or '.join(named)}; there are: {', '.join(fleets)}"
     asked = "an instance" if request.nodes == 1 else f"{request.nodes} instances"
-    first = "".join(f"; {it.offer} {it.why}" for it in tried[:3])
-    more = f"; and {len(tried) - 3} more" if len(tried) > 3 else ""
+    first = f": {tried[0].words}" if tried else ""
+    run = request.owner.rsplit("/", 1)[-1]
+    more = f"; {len(tried) - 1} more in `perdure run get {run}`" if len(tried) > 1 else ""
     return f"no capacity for {asked}{first}{more}"
 
 

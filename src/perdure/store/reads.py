@@ -10,7 +10,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.model.api import FleetRow, InstanceRow, JobRow, RunQuery, RunRow
-from perdure.model.resources import Offer
+from perdure.model.resources import Offer, OfferFailure
 
 _RUNS = """
     SELECT r.id, p.name AS project, r.name, r.user_name, r.kind, r.status, r.reason, r.message, r.submitted_at,
@@ -29,8 +29,17 @@ _JOBS = text("""
     ORDER BY j.replica, j.node, j.submission
 """)
 
+_TRIED = text("""
+    SELECT tried FROM (
+        SELECT DISTINCT ON (replica) replica, tried, granted_at FROM claims WHERE run_id = :run
+        ORDER BY replica, queued_at DESC, id
+    ) last WHERE granted_at IS NULL ORDER BY replica
+""")
+"""Of each replica whose last claim was never granted."""
+
 _FLEETS = text("""
-    SELECT f.id, p.name AS project, f.name, f.status, f.nodes_min, f.nodes_max, f.placement, f.created_at
+    SELECT f.id, p.name AS project, f.name, f.status, f.nodes_min, f.nodes_max, f.placement, f.created_at,
+           f.configuration
     FROM fleets f JOIN projects p ON p.id = f.project_id
     WHERE p.name = :project AND f.status <> 'terminated' ORDER BY f.name
 """)
@@ -59,7 +68,8 @@ async def list_runs(tx: AsyncConnection, query: RunQuery) -> list[RunRow]:
     for row in await tx.execute(_JOBS, {"runs": list(jobs)}):
         if one or row.latest:
             jobs[row.run_id].append(_job(row))
-    return [_run(row, jobs[row.id]) for row in found]
+    tried = await _failures(tx, found[0].id) if one and found else ()
+    return [_run(row, jobs[row.id], tried) for row in found]
 
 
 async def list_fleets(tx: AsyncConnection, project: str) -> list[FleetRow]:
@@ -71,7 +81,13 @@ async def list_fleets(tx: AsyncConnection, project: str) -> list[FleetRow]:
     return [_fleet(row, instances[row.id]) for row in found]
 
 
-def _run(row: Row[Any], jobs: Iterable[JobRow]) -> RunRow:
+async def _failures(tx: AsyncConnection, run_id: UUID) -> tuple[OfferFailure, ...]:
+    """Why a run waits for capacity, or found none."""
+    found = (await tx.execute(_TRIED, {"run": run_id})).scalars()
+    return tuple(OfferFailure.model_validate(it) for tried in found for it in tried)
+
+
+def _run(row: Row[Any], jobs: Iterable[JobRow], tried: tuple[OfferFailure, ...]) -> RunRow:
     return RunRow(
         run_id=row.id,
         project=row.project,
@@ -85,6 +101,7 @@ def _run(row: Row[Any], jobs: Iterable[JobRow]) -> RunRow:
         ended_at=row.ended_at,
         jobs=tuple(jobs),
         configuration=row.configuration,
+        failures=tried,
     )
 
 
@@ -124,6 +141,7 @@ def _fleet(row: Row[Any], instances: Iterable[InstanceRow]) -> FleetRow:
         status=row.status,
         nodes=nodes,
         placement=row.placement,
+        configuration=row.configuration,
         created_at=row.created_at,
         instances=tuple(instances),
     )
