@@ -225,4 +225,5 @@ def _read(model: type[M], response: httpx.Response) -> M:
     try:
         return model.model_validate_json(response.content)
     except ValidationError as error:
-        raise AgentUnreachable(f"The agent's answer is not understood: {error}") from error
+        wrong = ", ".join(".".join(map(str, one["loc"])) for one in error.errors(include_input=False))
+        raise AgentUnreachable(f"The agent's answer is not understood: {wrong or 'not JSON'}.") from None

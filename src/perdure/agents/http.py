@@ -66,7 +66,13 @@ async def body(request: Request, model: type[M], *, optional: bool = False) -> M
     try:
         return model.model_validate_json(bytes(received))
     except ValidationError as error:
-        raise HTTPException(400, f"The body is not a {model.__name__}: {error}") from error
+        raise HTTPException(400, f"The body is not a {model.__name__}: {in_words(error)}") from None
+
+
+def in_words(error: ValidationError) -> str:
+    """Which fields are wrong, and how. Never with what was given: a body holds passwords."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in found)
 
 
 def answer(record: BaseModel) -> Response:
