@@ -172,6 +172,15 @@ async def test_a_second_stop_shortens_the_grace(here: Host) -> None:
     assert (state.reason, state.exit_status) == ("terminated_by_user", 137)
 
 
+async def test_a_stop_without_grace_kills_and_sends_nothing_before(here: Host) -> None:
+    job = await start(here, "trap 'echo heard; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
+    await job.printed(b"ready")
+    await job.runner.stop(StopBody(grace=0, reason="aborted_by_user"))
+    state = await job.ended()
+    assert (state.reason, state.exit_status) == ("aborted_by_user", 137)
+    assert await job.log() == b"ready\n"
+
+
 async def test_max_duration_ends_it_with_its_own_reason(here: Host) -> None:
     job = await start(here, "trap '' TERM; while :; do sleep 0.1; done", max_duration=0.5, stop_grace=0.2)
     state = await asyncio.wait_for(job.ended(), 15)

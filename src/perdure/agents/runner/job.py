@@ -182,16 +182,29 @@ class Job:
         wish = self.record.stop
         assert wish is not None
         assert self.record.job is not None
-        await self._execution.signal(wish.signal or self.record.job.stop_signal)
-        while True:
-            self._stop_wanted.clear()
-            assert self.record.stop_at is not None
-            left = self.record.stop_at - identity.uptime()
-            if left <= 0:
-                break
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop_wanted.wait(), left)
+        signalling: asyncio.Task[None] | None = None
+        try:
+            while (left := self._grace_left()) > 0:
+                self._stop_wanted.clear()
+                if signalling is None:
+                    signalling = asyncio.create_task(self._signal(wish.signal or self.record.job.stop_signal))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop_wanted.wait(), left)
+        finally:
+            if signalling is not None:
+                signalling.cancel()
         await self._execution.kill()
+
+    async def _signal(self, name: str) -> None:
+        try:
+            await self._execution.signal(name)
+        except (OSError, ExecutionError):
+            _LOG.exception("%s could not be sent: killed when its grace is over", name)
+
+    def _grace_left(self) -> float:
+        """Seconds. None of it: no signal is sent, it is killed at once."""
+        assert self.record.stop_at is not None
+        return self.record.stop_at - identity.uptime()
 
     def _decided(self, result: Result) -> Result:
         stop = self.record.stop
