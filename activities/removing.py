@@ -1,4 +1,4 @@
-"""Leaving nothing of a job at its agents: kill what runs, copy the rest of its log, acknowledge, remove, look."""
+"""Leaving nothing of a job at its agents: kill what runs, copy the rest of its log, acknowledge, remove."""
 
 from __future__ import annotations
 
@@ -42,16 +42,18 @@ async def remove(world: World, step: JobStep, patience: Patience) -> JobOutcome:
 
 
 async def forget(shim: ShimClient, task_id: UUID, patience: Patience) -> None:
-    """Terminate, remove, and look: gone is what the shim says when asked again.
+    """Terminate and remove it, also one that the shim does not know: it then takes none of this id any more. A call
+    of ours that brings it, and that a stop made us give up, may still be under way.
 
     Raises:
         AgentUnreachable, AgentRefused
     """
-    while (task := await patience(lambda: task_of(shim, task_id))) is not None:
+    while True:
+        task = await patience(lambda: task_of(shim, task_id))
         try:
-            if task.status is not TaskStatus.TERMINATED:
+            if task is not None and task.status is not TaskStatus.TERMINATED:
                 await patience(lambda: shim.terminate(task_id, NOW))
-            await patience(lambda: shim.remove(task_id))
+            return await patience(lambda: shim.remove(task_id))
         except AgentRefused as error:
             if error.status not in CHANGED_MEANWHILE:
                 raise
@@ -71,7 +73,8 @@ class _Removal:
         task = await self.patience(lambda: task_of(shim, self.job_id))
         if task is not None:
             await self._drain(shim, task)
-            await forget(shim, self.job_id, self.patience)
+        await forget(shim, self.job_id, self.patience)
+        if task is not None:
             await self.place.hang_up(task)
         if not self.drained:
             await close_log(self.world, self.job_id, self.copy.missing, "its host lost it")

@@ -178,6 +178,14 @@ async def test_a_running_job_is_killed_with_its_task(bench: Bench) -> None:
     assert (await bench.row(step)).log_complete
 
 
+async def test_a_task_that_reaches_its_host_after_its_removal_is_refused(bench: Bench) -> None:
+    step = await bench.job(instance := await bench.instance(), "true")
+    assert not (await bench.remove(step)).unreachable
+    outcome = await bench.submit(step)
+    assert outcome.reason is JobReason.EXECUTOR_ERROR
+    assert await bench.tasks(instance) == []
+
+
 async def test_removing_a_job_that_never_ran_leaves_an_empty_complete_log(bench: Bench) -> None:
     step = await bench.job(await bench.instance(), "true")
     assert not (await bench.remove(step)).unreachable

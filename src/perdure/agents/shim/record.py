@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -29,11 +31,18 @@ class Fence(BaseModel):
 
 
 class Fences(BaseModel):
-    """``fences.json``: what may not come again. Entries older than ``KEPT`` are forgotten."""
+    """``fences.json``: what may not come again. Slots are forgotten after ``KEPT`` seconds.
+
+    ``removed``: tasks that were removed before they came, and when. The call that brings one is under way for a
+    minute at most, so they are kept for ``LATE`` seconds, and the newest ``MOST`` of them.
+    """
 
     slots: dict[str, Fence] = {}
+    removed: dict[UUID, float] = {}
 
-    KEPT: float = 30 * 86400.0
+    KEPT: ClassVar[float] = 30 * 86400.0
+    LATE: ClassVar[float] = 3600.0
+    MOST: ClassVar[int] = 1000
 
     @staticmethod
     def key(task: TaskConfig) -> str:
@@ -41,14 +50,22 @@ class Fences(BaseModel):
         return f"{task.run_id}/{task.slot or task.id}"
 
     def passes(self, task: TaskConfig) -> bool:
-        """Whether this submission is newer than all before."""
+        """Whether this submission is newer than all before, and nobody has removed it yet."""
+        if task.id in self.removed:
+            return False
         fence = self.slots.get(self.key(task))
         return fence is None or task.submission > fence.submission
 
     def with_task(self, task: TaskConfig, now: float) -> Fences:
         """With this submission as the newest."""
         kept = {key: fence for key, fence in self.slots.items() if now - fence.at < self.KEPT}
-        return Fences(slots={**kept, self.key(task): Fence(submission=task.submission, at=now)})
+        slots = {**kept, self.key(task): Fence(submission=task.submission, at=now)}
+        return self.model_copy(update={"slots": slots})
+
+    def without(self, task_id: UUID, now: float) -> Fences:
+        """With a task that may not come any more."""
+        late = [(key, at) for key, at in self.removed.items() if now - at < self.LATE and key != task_id]
+        return self.model_copy(update={"removed": dict([*late[-self.MOST + 1 :], (task_id, now)])})
 
 
 def load_task(folder: Path) -> tuple[TaskConfig, TaskRecord] | None:

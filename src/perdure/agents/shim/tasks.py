@@ -78,17 +78,22 @@ class Tasks:
         return task
 
     async def remove(self, task_id: UUID) -> None:
-        """Remove a terminated task; an unknown one is gone already."""
+        """Remove a terminated task; an unknown one is gone already, and may not come any more: the call that brings
+        it, given up by its sender, can still be under way."""
         task = self._tasks.get(task_id)
         if task is not None:
             await task.remove()
             self._tasks.pop(task_id, None)
+        else:
+            self._keep(self._fences.without(task_id, time.time()))
 
     def _fence(self, config: TaskConfig) -> None:
         if self._fences.passes(config):
-            fences = self._fences.with_task(config, time.time())
-            disk.write(self._folder / "fences.json", fences)
-            self._fences = fences
+            self._keep(self._fences.with_task(config, time.time()))
+
+    def _keep(self, fences: Fences) -> None:
+        disk.write(self._folder / "fences.json", fences)
+        self._fences = fences
 
     def _older(self, config: TaskConfig) -> list[Task]:
         """The tasks that this one takes the place of."""
