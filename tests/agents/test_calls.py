@@ -16,6 +16,7 @@ from perdure.agents import executors
 from perdure.agents.execution import ExecutionError
 from perdure.agents.instance import Instance
 from perdure.agents.protocol import RunnerState, StopBody, TaskStatus, Terminate
+from perdure.agents.shim.record import Fences
 from perdure.model.errors import AgentRefused, AgentUnreachable
 from tests.agents.processes import Host, job_of, new_task, raw, start, submit
 
@@ -72,6 +73,16 @@ async def test_a_wrong_body_is_refused_in_plain_text(
     assert answer.status_code == status
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.text.strip()
+
+
+async def test_a_refused_body_is_not_told_again(here: Host) -> None:
+    right = {"Authorization": f"Bearer {here.endpoint.token}", "X-Perdure-Instance": str(here.endpoint.instance_id)}
+    task = {**new_task().model_dump(mode="json"), "registry_password": ["s3cret"], "ports": "s3cret"}
+    async with raw(here) as client:
+        answer = await client.post("/api/tasks", json=task, headers=right)
+    assert answer.status_code == 400
+    assert "registry_password: Input should be a valid string" in answer.text
+    assert "s3cret" not in answer.text
 
 
 async def test_unknown_fields_are_ignored(here: Host) -> None:
@@ -216,6 +227,29 @@ async def test_a_removed_submission_never_comes_back(here: Host) -> None:
         await (await here.shim()).submit_task(job.task)
 
 
+async def test_a_task_removed_before_it_came_is_refused(here: Host) -> None:
+    shim, task = await here.shim(), new_task()
+    await shim.remove(task.id)
+    here.kill_shim()
+    here.start_shim()
+    shim = await here.shim()
+    with pytest.raises(AgentRefused) as refused:
+        await shim.submit_task(task)
+    assert refused.value.status == 409
+    await shim.submit_task(new_task(run_id=task.run_id))
+
+
+def test_tasks_removed_before_they_came_are_forgotten_late_and_in_number() -> None:
+    fences, first = Fences(), new_task()
+    fences = fences.without(first.id, now=0)
+    assert not fences.passes(first)
+    assert fences.without(uuid4(), now=Fences.LATE + 1).passes(first)
+    for number in range(Fences.MOST):
+        fences = fences.without(uuid4(), now=number / 1000)
+    assert len(fences.removed) == Fences.MOST
+    assert fences.passes(first)
+
+
 async def test_no_answer_and_another_instance_are_told_apart(here: Host) -> None:
     nobody = await here.agents.shim(replace(here.endpoint, socket=str(here.base / "none.sock")))
     with pytest.raises(AgentUnreachable):
@@ -226,15 +260,20 @@ async def test_no_answer_and_another_instance_are_told_apart(here: Host) -> None
     assert refused.value.status == 401
 
 
-def test_an_image_without_a_container_engine_is_refused_in_one_sentence(
+async def test_an_image_without_a_container_engine_is_refused_in_one_sentence_and_removed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setattr(os, "access", lambda *_: False)
     instance = Instance(instance_id=uuid4(), token="t", work_dir=tmp_path)
+    task = new_task(image_name="ubuntu")
+    half = executors.preparation(task, instance, tmp_path)
     with pytest.raises(ExecutionError, match="needs a container engine") as refused:
-        executors.preparation(new_task(image_name="ubuntu"), instance, tmp_path)
+        await half.prepare(task, tmp_path, lambda progress: None)
     assert refused.value.reason == "creating_container_error"
+    await half.remove(task, tmp_path)
+    with pytest.raises(ExecutionError, match="needs a container engine"):
+        executors.execution(task, tmp_path, instance)
 
 
 async def _bytes(content: bytes):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.agents import identity
 from perdure.agents.execution import Exit
 from perdure.agents.protocol import Mount
 from tests.agents.docker_tasks import Task, Tasks
@@ -91,10 +92,23 @@ async def test_watcher_killed_while_it_starts_leaves_nothing_after_removal(tasks
     task = tasks.make("sleep", "60")
     await task.prepare()
     task.watch()
-    await eventually(lambda: (task.folder / "creating").exists())
+    await eventually(lambda: (task.folder / "asked.json").exists())
     task.kill_watcher()
     await task.preparation.remove(task.config, task.folder)
     assert tasks.engine.containers() == []
+
+
+async def test_container_that_ended_before_a_reboot_has_a_result(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tasks.shell("echo over; exit 3")
+    assert not await task.preparation.has_result(task.config, task.folder)
+    await task.start()
+    await eventually(lambda: not task.container["State"]["Running"])
+    assert not await task.preparation.has_result(task.config, task.folder), "it ended in this boot"
+    monkeypatch.setattr(identity, "uptime", lambda: 0.0)
+    assert await task.preparation.has_result(task.config, task.folder)
+    assert await task.execution.wait() == Exit(3)
 
 
 async def test_engine_killed_while_the_job_runs(tasks: Tasks) -> None:

@@ -7,18 +7,20 @@ outlives both; what they know of it is in the engine, under the task's label, an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from perdure.agents import disk, docker_ports, docker_signals
+from perdure.agents import disk, docker_ports, docker_signals, identity
 from perdure.agents.docker_code import ContainerFiles
 from perdure.agents.docker_container import container_name, creation, task_filter
 from perdure.agents.docker_engine import SLOW_TIMEOUT, Engine, EngineError, EngineUnreachable
-from perdure.agents.docker_exit import describe_exit, describe_start_failure
+from perdure.agents.docker_exit import describe_exit, describe_start_failure, ended_at
 from perdure.agents.docker_log import LogCopy
 from perdure.agents.docker_pull import ensure_image, with_tag
 from perdure.agents.environment import mpi_hostfile
@@ -30,8 +32,7 @@ from perdure.model.statuses import JobReason
 T = TypeVar("T")
 
 RECORD = "container.json"
-CREATING = "creating"
-"""A file that is there while the engine has been asked for a container and has not answered."""
+ASKED = "asked.json"
 
 RETRY_DELAY = 0.5
 """Seconds between looks at an engine that does not answer, or at a container that is on its way."""
@@ -44,6 +45,9 @@ CREATE_SETTLES = 2.0
 
 LOG_SETTLES = 5.0
 """Seconds that a log of an ended container may be silent before it is cut and read anew."""
+
+ENGINE_STARTS = 60.0
+"""Seconds for an engine to answer after the host's restart."""
 
 KILL_TIMEOUT = 30.0
 REMOVE_TIMEOUT = 120.0
@@ -59,8 +63,17 @@ class ContainerRecord(BaseModel):
     username: str
 
 
+class Asked(BaseModel):
+    """``asked.json`` in the task's folder: there once the engine was asked for a container. ``answered``: it made
+    one; else that may still be under way."""
+
+    answered: bool = False
+
+
 class DockerPreparation:
-    def __init__(self, instance: Instance, shim_folder: Path, address: str):
+    """``address`` is None where there is no engine."""
+
+    def __init__(self, instance: Instance, shim_folder: Path, address: str | None):
         self._address = address
 
     async def prepare(
@@ -71,6 +84,8 @@ class DockerPreparation:
         Raises:
             ExecutionError
         """
+        if self._address is None:
+            raise no_engine(task)
         for mount in task.instance_mounts:
             _make_mount(mount.instance_path, mount.optional)
         async with Engine(self._address) as engine:
@@ -78,13 +93,32 @@ class DockerPreparation:
         return docker_ports.choose(task, folder)
 
     async def remove(self, task: TaskConfig, folder: Path) -> None:
-        """Kill and delete the task's container, with its anonymous volumes. Safe to repeat, also at once.
+        """Kill and delete the task's container, with its anonymous volumes. Safe to repeat, also at once. Needs no
+        engine for a task that never came to have one.
 
         Raises:
             EngineError, EngineUnreachable: it may still be there; ask again.
         """
+        if not (folder / ASKED).exists():
+            return
+        if self._address is None:
+            raise EngineUnreachable("this host", "there is none any more")
         async with Engine(self._address) as engine:
             await remove_containers(engine, task, folder)
+
+    async def has_result(self, task: TaskConfig, folder: Path) -> bool:
+        """Whether the container had ended when the host went down, which the engine knows. One that was running
+        then ends, for the engine, when it is back itself. An engine that is still starting is waited for."""
+        record = disk.read(folder / RECORD, ContainerRecord)
+        if record is None or self._address is None:
+            return False
+        async with Engine(self._address) as engine:
+            with contextlib.suppress(EngineError, TimeoutError):
+                async with asyncio.timeout(ENGINE_STARTS):
+                    path = f"/containers/{record.container_id}/json"
+                    state = (await _answered(lambda: engine.call("GET", path)))["State"]
+                    return state["Status"] == "exited" and ended_at(state) < time.time() - identity.uptime()
+        return False
 
 
 class DockerExecution:
@@ -198,8 +232,8 @@ class DockerExecution:
         return record
 
     async def _create_container(self, body: dict[str, Any]) -> str:
-        creating = self._folder / CREATING
-        creating.touch()
+        asked = self._folder / ASKED
+        disk.write(asked, Asked())
         params = {"name": container_name(self._task)}
         try:
             made = await self._engine.call(
@@ -208,9 +242,9 @@ class DockerExecution:
         except EngineUnreachable:
             raise
         except EngineError:
-            creating.unlink()
+            asked.unlink()
             raise
-        creating.unlink()
+        disk.write(asked, Asked(answered=True))
         return made["Id"]
 
     async def _start(self, record: ContainerRecord) -> None:
@@ -296,7 +330,8 @@ async def remove_containers(engine: Engine, task: TaskConfig, folder: Path) -> N
         EngineError, EngineUnreachable
     """
     params = {"all": 1, "filters": json.dumps(task_filter(task.id))}
-    quiet = CREATE_SETTLES if (folder / CREATING).exists() else 0.0
+    asked = disk.read(folder / ASKED, Asked)
+    quiet = CREATE_SETTLES if asked is not None and not asked.answered else 0.0
     clock = asyncio.get_running_loop().time
     last_seen = clock()
     async with asyncio.timeout(REMOVE_TIMEOUT):
@@ -338,6 +373,21 @@ def _make_mount(path: str, optional: bool) -> None:
             raise ExecutionError(
                 JobReason.EXECUTOR_ERROR.value, f"The instance's {path} cannot be made: {error.strerror}."
             ) from error
+
+
+def container_of(task: TaskConfig, folder: Path) -> tuple[str, str]:
+    """The name and id of the task's container; empty until there is one with everything in it."""
+    record = disk.read(folder / RECORD, ContainerRecord)
+    return ("", "") if record is None else (container_name(task), record.container_id)
+
+
+def no_engine(task: TaskConfig) -> ExecutionError:
+    """Said of a task that names an image, where nothing can run it."""
+    return ExecutionError(
+        JobReason.CREATING_CONTAINER_ERROR.value,
+        f"The image {task.image_name} needs a container engine, and this host has none. "
+        "Install Docker or Podman, point DOCKER_HOST at one, or leave `image` out to run as a process.",
+    )
 
 
 def _lost() -> ExecutionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -25,6 +26,11 @@ async def describe_exit(engine: Engine, container: dict[str, Any], task: TaskCon
     if status == COMMAND_NOT_FOUND:
         return Exit(status, await _not_found(engine, container))
     return Exit(status, state.get("Error") or "")
+
+
+def ended_at(state: dict[str, Any]) -> float:
+    """When a container ended, in seconds since 1970, by its inspection. The engine writes nanoseconds."""
+    return datetime.fromisoformat(state["FinishedAt"]).timestamp()
 
 
 def describe_start_failure(message: str, task: TaskConfig, job: SubmitBody) -> tuple[str, str]:

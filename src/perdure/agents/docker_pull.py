@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from perdure.agents.docker_engine import Engine, EngineError
+from perdure.agents.docker_engine import Engine, EngineError, EngineUnreachable
 from perdure.agents.execution import ExecutionError
 from perdure.agents.protocol import PullProgress, TaskConfig
 from perdure.model.statuses import JobReason
@@ -34,6 +34,8 @@ async def ensure_image(engine: Engine, task: TaskConfig, progress: Callable[[Pul
             await _pull(engine, task, image, progress)
     except TimeoutError as error:
         raise _failed(f"pulling {image} took longer than {task.pull_timeout:g} s") from error
+    except EngineUnreachable as error:
+        raise _failed(error.message) from error
     except EngineError as error:
         raise _failed(in_words(image, error.message, bool(task.registry_username))) from error
 

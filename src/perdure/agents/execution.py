@@ -41,6 +41,10 @@ class Preparation(Protocol):
         """
         ...
 
+    async def has_result(self, task: TaskConfig, folder: Path) -> bool:
+        """After the host restarted: whether the job had ended before, so that its end can still be told."""
+        ...
+
     async def remove(self, task: TaskConfig, folder: Path) -> None:
         """Kill what is left of the task, wholly, and delete its container and volumes. Safe to repeat."""
         ...

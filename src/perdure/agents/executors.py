@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from perdure.agents.execution import Execution, ExecutionError, Preparation
+from perdure.agents.execution import Execution, Preparation
 from perdure.agents.instance import Instance
 from perdure.agents.process.execution import ProcessExecution
 from perdure.agents.process.preparation import ProcessPreparation
 from perdure.agents.protocol import TaskConfig
-from perdure.model.statuses import JobReason
 
 
 def engine() -> str | None:
@@ -36,17 +35,12 @@ def executor(task: TaskConfig) -> str:
 
 
 def preparation(task: TaskConfig, instance: Instance, shim_folder: Path) -> Preparation:
-    """The shim's half for a task.
-
-    Raises:
-        ExecutionError: it names an image, and there is no container engine here.
-    """
+    """The shim's half for a task."""
     if not task.image_name:
         return ProcessPreparation(instance, shim_folder)
-    address = _engine_for(task)
     from perdure.agents.docker import DockerPreparation
 
-    return DockerPreparation(instance, shim_folder, address)
+    return DockerPreparation(instance, shim_folder, engine())
 
 
 def execution(task: TaskConfig, folder: Path, instance: Instance) -> Execution:
@@ -57,18 +51,18 @@ def execution(task: TaskConfig, folder: Path, instance: Instance) -> Execution:
     """
     if not task.image_name:
         return ProcessExecution(task, folder, instance)
-    address = _engine_for(task)
-    from perdure.agents.docker import DockerExecution
+    from perdure.agents.docker import DockerExecution, no_engine
 
+    address = engine()
+    if address is None:
+        raise no_engine(task)
     return DockerExecution(task, folder, instance, address)
 
 
-def _engine_for(task: TaskConfig) -> str:
-    address = engine()
-    if address is None:
-        raise ExecutionError(
-            JobReason.CREATING_CONTAINER_ERROR,
-            f"The image {task.image_name} needs a container engine, and this host has none. "
-            "Install Docker or Podman, point DOCKER_HOST at one, or leave `image` out to run as a process.",
-        )
-    return address
+def container(task: TaskConfig, folder: Path) -> tuple[str, str]:
+    """The name and id of the task's container; empty where there is none."""
+    if not task.image_name:
+        return "", ""
+    from perdure.agents.docker import container_of
+
+    return container_of(task, folder)

@@ -25,6 +25,10 @@ class ProcessPreparation:
         self._instance.work_dir.mkdir(parents=True, exist_ok=True)
         return [PortMapping(host=port, container=port) for port in task.ports]
 
+    async def has_result(self, task: TaskConfig, folder: Path) -> bool:
+        """The keeper wrote it, with all its output before it."""
+        return (folder / "exit.json").exists()
+
     async def remove(self, task: TaskConfig, folder: Path) -> None:
         """Kill what is left and delete the job's own folder."""
         files = ProcessFiles.of(folder, self._instance.work_dir, task.id)

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from perdure.agents import disk, identity
 from perdure.agents.execution import ExecutionError
-from perdure.agents.executors import executor, preparation
+from perdure.agents.executors import container, executor, preparation
 from perdure.agents.instance import Instance
 from perdure.agents.protocol import PullProgress, TaskConfig, TaskInfo, TaskStatus, Terminate
 from perdure.agents.runner.record import JobRecord, Phase
@@ -57,6 +57,7 @@ class Task:
         record = self.record
         over = record.status is TaskStatus.TERMINATED
         has_runner = record.status is TaskStatus.RUNNING or (over and self._job() is not None)
+        container_name, container_id = container(self.config, self.folder)
         return TaskInfo(
             id=self.config.id,
             status=record.status,
@@ -65,6 +66,8 @@ class Task:
             ports=record.ports,
             image_pull_progress=self._progress,
             executor=executor(self.config),
+            container_name=container_name,
+            container_id=container_id,
             runner_socket=str(self._runner.socket) if has_runner else "",
         )
 
@@ -113,7 +116,7 @@ class Task:
         try:
             await asyncio.shield(self._removing)
         except (ExecutionError, OSError) as error:
-            raise HTTPException(500, f"The task could not be removed: {error}") from error
+            raise HTTPException(500, f"{self.config.name} could not be removed: {error}") from error
 
     async def _live(self, older: Sequence[Task]) -> None:
         try:
@@ -177,12 +180,17 @@ class Task:
 
     async def _after_reboot(self) -> None:
         """Nothing of it runs any more; a result that was on disk is still delivered."""
-        job = self._job()
-        known = job is not None and (job.phase is Phase.ENDED or (self.folder / "exit.json").exists())
-        if not known and self.record.status is not TaskStatus.TERMINATED:
+        if self.record.status is not TaskStatus.TERMINATED and not await self._result_is_kept():
             await self._ended(JobReason.EXECUTOR_ERROR, "The host restarted, and the job was lost with it.")
         await self._save(boot=identity.boot_id())
         self.live([])
+
+    async def _result_is_kept(self) -> bool:
+        job = self._job()
+        if job is None or job.phase is Phase.ENDED:
+            return job is not None
+        half = preparation(self.config, self._instance, self._shim_folder)
+        return await half.has_result(self.config, self.folder)
 
     async def _ended(self, reason: str, message: str) -> None:
         await self._save(status=TaskStatus.TERMINATED, termination_reason=reason, termination_message=message)
