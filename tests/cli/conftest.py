@@ -112,7 +112,13 @@ class FakeClient:
 
     async def apply_fleet(self, project: str, name: str, configuration: Any, user: str = "") -> bool:
         self.made_fleets.append((name, dict(configuration)))
-        return True
+        return all(fleet.name != name for fleet in self.fleet_rows)
+
+    async def fleet_recorded(self, project: str, name: str, configuration: Any) -> None:
+        """At once."""
+
+    async def delete_fleet(self, project: str, name: str) -> None:
+        self.fleet_rows = tuple(fleet for fleet in self.fleet_rows if fleet.name != name)
 
 
 def a_job(**more: Any) -> api.JobRow:

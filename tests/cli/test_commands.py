@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -284,6 +285,57 @@ def test_a_fleet_is_made_by_apply(perdure: Program, fake: FakeClient):
     ((name, configuration),) = fake.made_fleets
     assert (name, configuration["nodes"]) == ("pool", "0..2")
     assert "needs a name" in perdure("apply", "-f", "-", "-y", input="type: fleet\nnodes: 1\n").err
+
+
+def a_fleet(**configuration: object) -> api.FleetRow:
+    values = {"type": "fleet", "name": "pool", **configuration}
+    return api.FleetRow(
+        fleet_id=uuid4(), project="main", name="pool", status="active", created_at=NOW, configuration=values
+    )
+
+
+def test_a_change_of_a_fleet_says_what_changes(perdure: Program, fake: FakeClient):
+    fake.fleet_rows = (a_fleet(nodes="0..2", placement="cluster"),)
+    ended = perdure("apply", "-f", "-", "-y", input="type: fleet\nname: pool\nnodes: 0..8\nplacement: cluster\n")
+    assert "Nodes  0..2 → 0..8" in ended.err
+    assert "Placement" not in ended.err
+    assert "Fleet pool is changed" in ended.err
+
+
+def test_a_fleet_that_is_as_it_should_be_is_left_alone(perdure: Program, fake: FakeClient):
+    fake.fleet_rows = (a_fleet(nodes="0..2"),)
+    assert "is so already" in perdure("apply", "-f", "-", "-y", input="type: fleet\nname: pool\nnodes: 0..2\n").err
+    assert fake.made_fleets == []
+
+
+def test_a_fleet_is_deleted_when_it_is_gone(perdure: Program, fake: FakeClient):
+    fake.fleet_rows = (a_fleet(),)
+    ended = perdure("fleet", "delete", "pool", "-y")
+    assert (ended.code, fake.fleet_rows) == (0, ())
+    assert "Fleet pool is deleted." in ended.err
+    assert "no fleet pool" in perdure("fleet", "delete", "pool", "-y").err
+
+
+def complete(perdure: Program, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
+    monkeypatch.setenv("_PERDURE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "perdure " + " ".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    return perdure().out
+
+
+def test_names_of_runs_and_fleets_are_completed(
+    perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch
+):
+    fake.run = a_run("training", "running")
+    fake.fleet_rows = (a_fleet(),)
+    for command in (["stop"], ["logs"], ["run", "get"]):
+        assert complete(perdure, monkeypatch, *command, "tr").split() == ["training"]
+        assert complete(perdure, monkeypatch, *command, "x").split() == []
+    assert complete(perdure, monkeypatch, "fleet", "delete", "p").split() == ["pool"]
+
+
+def test_completion_without_an_installation_is_silent(perdure: Program, monkeypatch: pytest.MonkeyPatch):
+    assert complete(perdure, monkeypatch, "logs", "t").strip() == ""
 
 
 def test_schemas_are_json_schemas(perdure: Program):

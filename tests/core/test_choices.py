@@ -63,14 +63,14 @@ def test_the_nearest_miss_is_told_first():
     many = Requirements(cpu=Span(min=4), firm=("cpu",))
     pool = _pool(1, busy=(1,))
     pool.instances[0].offers = (LAPTOP.but(resources=LAPTOP.resources.but(cpus=8)),)
-    assert _told(pool, wants=many) == ["f-0 is busy", "an offer of local has 2 CPUs, wanted 4.."]
+    assert _told(pool, wants=many) == ["f-0 is busy", "local has 2 CPUs, wanted 4.."]
 
 
 def test_what_never_fits_is_told_of_each():
     gpu = Requirements(gpu=GpuNeed(count=Span(min=1)), firm=("gpu",))
     assert _told(_pool(busy=(1,)), wants=gpu) == [
         "f-0 has no GPUs, wanted 1..",
-        "an offer of local has no GPUs, wanted 1..",
+        "local has no GPUs, wanted 1..",
     ]
 
 

@@ -102,7 +102,7 @@ async def test_refusal_says_every_fleet_and_offer_and_why(inventory: Inventory):
     assert [it.why for it in answer.tried] == ["has 2 CPUs, wanted 64..", "has 16 CPUs, wanted 64.."]
     assert await inventory.again(request) == answer
     assert answer.message == (
-        "no capacity for an instance: an offer of local has 2 CPUs, wanted 64..; "
+        "no capacity for an instance: local has 2 CPUs, wanted 64..; "
         f"1 more in `perdure run get {request.run_id}`"
     )
     async with inventory.db.transaction() as tx:

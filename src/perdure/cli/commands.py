@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from perdure.cli import stack
+from perdure.cli import fleet_commands, stack
 from perdure.cli.run_commands import Json, Project
 
 
@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
     for command in (stack.up, stack.down, stack.status, stack.env):
         app.command(rich_help_panel="The embedded stack")(command)
     app.command(epilog="perdure offer --resources 'gpu: A100:2' --json")(offer)
-    app.command(epilog="perdure apply -f fleet.yml makes or changes one")(fleet)
+    app.add_typer(fleet_commands.app, name="fleet")
     app.command()(doctor)
     app.command(epilog="perdure schema task > task.schema.json")(schema)
     app.command(epilog="perdure validate *.yml")(validate)
@@ -30,23 +30,9 @@ def offer(
     json: Json = False,
 ) -> None:
     """List what could run a job, and why the rest could not."""
-    from perdure.cli.inventory import show_offers
+    from perdure.cli.offers import show_offers
 
     show_offers(project, resources, number, json=json)
-
-
-def fleet(
-    action: Annotated[str, typer.Argument(metavar="[list|get]", help="By default list.")] = "list",
-    name: Annotated[str | None, typer.Argument(help="Of the fleet, for get.")] = None,
-    project: Project = "main",
-    json: Json = False,
-) -> None:
-    """List fleets and their instances."""
-    from perdure.cli.inventory import show_fleets
-
-    if action not in ("list", "get") or (action == "get") != (name is not None):
-        raise typer.BadParameter("it is `perdure fleet`, `perdure fleet list` or `perdure fleet get NAME`")
-    show_fleets(project, name, json=json)
 
 
 def doctor(json: Json = False) -> None:

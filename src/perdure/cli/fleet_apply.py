@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
 from perdure.cli.session import with_client
 from perdure.cli.terminal import confirm, say
 from perdure.client.client import PerdureClient, user_name
-from perdure.model.errors import FieldError, InvalidConfiguration
+from perdure.model.errors import Conflict, FieldError, InvalidConfiguration
 from perdure.model.ids import RESOURCE_NAME
 from perdure.spec.document import Document
 
@@ -23,12 +30,43 @@ def apply(document: Document, project: str, *, yes: bool) -> int:
         )
 
     async def work(client: PerdureClient) -> int:
-        there = {fleet.name for fleet in await client.fleets(project)}
-        question = f"Change the fleet {name}?" if name in there else f"Make the fleet {name}?"
-        if not yes and not confirm(question):
+        before = next((fleet for fleet in await client.fleets(project) if fleet.name == name), None)
+        if before is not None and before.status == "terminating":
+            raise Conflict(f"fleet {name} is being deleted", hint="apply it again when it is gone")
+        changes = _changes(before.configuration if before else {}, document)
+        if before is not None and not changes:
+            say().print(f"Fleet {name} is so already.")
+            return 0
+        _show(name, changes, new=before is None)
+        if not yes and not confirm(f"{'Change' if before else 'Make'} the fleet {name}?"):
             return 0
         new = await client.apply_fleet(project, name, document, user_name())
+        await client.fleet_recorded(project, name, document)
         say().print(f"Fleet {name} is {'made' if new else 'changed'}; `perdure fleet` shows its instances.")
         return 0
 
     return with_client(work)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(what, as it is, as it will be), in the order of the new configuration, then what is left out of it."""
+    keys = [*after, *(key for key in before if key not in after)]
+    return [(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)]
+
+
+def _show(name: str, changes: list[tuple[str, Any, Any]], *, new: bool) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_row("Fleet", Text(f"{name}, {'new' if new else 'changed'}"))
+    for key, old, coming in changes:
+        if key not in ("type", "name"):
+            words = _words(coming) if new else f"{_words(old)} → {_words(coming)}"
+            grid.add_row(key[:1].upper() + key[1:].replace("_", " "), Text(words))
+    say().print(grid)
+
+
+def _words(value: Any) -> str:
+    """``nothing`` for what is not written: its default holds."""
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -7,11 +7,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from perdure.cli import completion
+
 Project = Annotated[
     str, typer.Option("--project", envvar="PERDURE_PROJECT", help="Whose runs and fleets.", show_default=True)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+RunName = Annotated[str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.runs)]
 
 run_app = typer.Typer(help="One run, in full.", no_args_is_help=True)
 
@@ -98,7 +102,7 @@ def ps(
 
 
 def logs(
-    name: Annotated[str, typer.Argument(help="Of the run.")],
+    name: RunName,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
     replica: Annotated[int, typer.Option(min=0, help="Which replica.")] = 0,
     job: Annotated[int, typer.Option(min=0, help="Which of its jobs (nodes).")] = 0,
@@ -112,7 +116,9 @@ def logs(
 
 
 def stop(
-    name: Annotated[str, typer.Argument(help="Of the run.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.living_runs)
+    ],
     abort: Annotated[bool, typer.Option("--abort", "-x", help="At once, without a chance to save.")] = False,
     yes: Yes = False,
     project: Project = "main",
@@ -124,7 +130,9 @@ def stop(
 
 
 def run_get(
-    name: Annotated[str | None, typer.Argument(help="Of the run.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.runs)
+    ] = None,
     id: Annotated[str | None, typer.Option("--id", help="Its UUID, instead of a name.")] = None,
     json: Json = False,
     project: Project = "main",

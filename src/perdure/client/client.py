@@ -43,6 +43,10 @@ STUCK_ATTEMPTS = 2
 """A run whose workflow task failed this often in a row does not hear signals."""
 
 
+FLEET_PATIENCE = 20.0
+"""Seconds in which a worker writes a fleet's row; it takes well under one."""
+
+
 class PerdureClient:
     """One connection to an installation.
 
@@ -283,6 +287,56 @@ class PerdureClient:
             await handle.signal("apply", dict(configuration))
             return False
         return True
+
+    async def fleet_recorded(self, project: str, name: str, configuration: Mapping[str, Any]) -> api.FleetRow:
+        """The fleet, once a worker has written this configuration: a moment after ``apply_fleet``.
+
+        Raises:
+            InvalidConfiguration: the worker refused it.
+            ControlPlaneError: it is still not written after ``FLEET_PATIENCE``.
+        """
+        failed = asyncio.create_task(self._fleet_failure(project, name))
+        try:
+            async with asyncio.timeout(FLEET_PATIENCE):
+                while True:
+                    for fleet in await self.fleets(project):
+                        if fleet.name == name and fleet.configuration == configuration:
+                            return fleet
+                    if failed.done():
+                        failed.result()
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise ControlPlaneError(
+                f"fleet {name} has not taken its configuration",
+                hint=f"the workflow {fleet_workflow_id(project, name)} in Temporal's web UI says why",
+            ) from None
+        finally:
+            failed.cancel()
+
+    async def _fleet_failure(self, project: str, name: str) -> None:
+        try:
+            await self.temporal.get_workflow_handle(fleet_workflow_id(project, name)).result()
+        except WorkflowFailureError as error:
+            if isinstance(error.cause, ApplicationError):
+                raise problem_in(error.cause) from error
+            raise
+
+    async def delete_fleet(self, project: str, name: str) -> None:
+        """Ask a fleet to end: it takes no more claims, and is gone when the last of its instances is.
+
+        Raises:
+            NotFound
+        """
+        handle = self.temporal.get_workflow_handle(fleet_workflow_id(project, name))
+        try:
+            await handle.signal("delete")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise unreachable(error, self.place) from error
+            raise NotFound(
+                f"nothing looks after a fleet {name} in project {project}",
+                hint="if `perdure fleet` lists it, apply its configuration again, then delete it",
+            ) from error
 
     async def _start(
         self,

@@ -63,7 +63,7 @@ def failures(pool: Pool, wish: Wish) -> tuple[OfferFailure, ...]:
                 misfit = _misfit(wish, instance)
                 (far if misfit else near).append(_of_instance(instance, misfit or _taken(instance)))
         far += [
-            OfferFailure(offer=words(offer), name=f"an offer of {short_words(offer)}", why=reason)
+            OfferFailure(offer=words(offer), name=short_words(offer), why=reason)
             for offer in list(pool.offers(wish.requirements))[:MAX_OFFERS]
             if (reason := why_not(fleet.requirements, offer) or why_not(wish.requirements, offer))
         ]
