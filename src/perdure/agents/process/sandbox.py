@@ -67,14 +67,20 @@ def arguments(
     for path in hidden:
         if path.is_dir():
             words += ["--tmpfs", str(path)]
-    for path in kept:
-        words += ["--bind", str(path), str(path)]
-    for path in _own_files():
-        if any(path.is_relative_to(folder) for folder in hidden):
-            words += ["--ro-bind", str(path), str(path)]
+    needed = [("--bind", path) for path in kept]
+    needed += [("--ro-bind", path) for path in _own_files() if _below(path, [*hidden, *targets])]
+    for how, path in needed:
+        words += [how, str(path), str(path)]
     for source, target in binds:
         words += ["--bind", str(source), str(target)]
+    for how, path in needed:
+        if _below(path, targets):  # a target such as /tmp has just covered it
+            words += [how, str(path), str(path)]
     return words
+
+
+def _below(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path != folder and path.is_relative_to(folder) for folder in folders)
 
 
 def _room_for(target: Path, made: set[Path]) -> list[str]:
