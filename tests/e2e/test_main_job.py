@@ -223,6 +223,20 @@ def test_ctrl_c_detaches_or_stops(stack: Stack):
     settled(stack)
 
 
+def test_ctrl_c_at_the_question_submits_nothing(stack: Stack):
+    path = write(stack, "unsure", "true")
+    program, *arguments = stack.program
+    child = pexpect.spawn(
+        program, [*arguments, "apply", "-f", path], env=stack.environ, encoding="utf-8", timeout=60
+    )
+    child.expect("Submit the run unsure")
+    child.sendintr()
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
+    assert "unsure" not in stack.ok("ps", "-a", "--json")
+
+
 def test_a_run_without_capacity_says_what_was_tried(stack: Stack):
     done = stack.run("apply", "-f", write(stack, "huge", "true", resources={"cpu": "9999.."}), "-y")
     assert done.returncode == 1

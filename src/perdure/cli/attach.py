@@ -104,15 +104,12 @@ class Attached:
 
     def _ask(self) -> str:
         """Blocks the loop: nothing is written over the question. Ctrl-C at it means stop."""
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         say().print()
         try:
             return ask(f"Stop run {self.name}, detach from it, or continue?", LEAVE, "c")
         except KeyboardInterrupt:
             say().print()
             return "s"
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     def _say_end(self, run: RunRow) -> int:
         self.output.end_line()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from functools import cache
 
@@ -46,7 +47,7 @@ def ask(question: str, choices: dict[str, str], default: str) -> str:
     while True:
         say().print(Text(f"{question} [{letters}] ", style="bold"), end="")
         try:
-            answer = input().strip().lower()
+            answer = _typed().strip().lower()
         except EOFError:
             say().print()
             return default
@@ -55,6 +56,16 @@ def ask(question: str, choices: dict[str, str], default: str) -> str:
         for letter, meaning in choices.items():
             if answer in (letter, meaning):
                 return letter
+        say().print(f"Answer {' or '.join(choices.values())}.")
+
+
+def _typed() -> str:
+    """A line; Ctrl-C ends the waiting at once (an event loop's own handler would swallow the first one)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return input()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def confirm(question: str) -> bool:
