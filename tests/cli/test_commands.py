@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import subprocess
 import sys
@@ -9,8 +11,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from rich.console import Console
 
 from activities.seal import opened
+from perdure.cli import tables
+from perdure.cli.output import LogOutput
 from perdure.client.logs import LogPiece, NotStarted
 from perdure.model import api
 from perdure.model.resources import OfferFailure
@@ -72,6 +77,16 @@ def test_a_detached_run_is_submitted_and_left(perdure: Program, fake: FakeClient
     assert len(fake.applied) == 1
 
 
+@pytest.mark.parametrize(("options", "code"), [(["-d"], 0), ([], 1)])
+def test_apply_prints_the_run_as_one_json_document(
+    perdure: Program, fake: FakeClient, options: list[str], code: int
+):
+    fake.run = a_run("xx", "failed")
+    ended = perdure("apply", "-f", "-", "-y", "--json", *options, input=GOOD)
+    assert ended.code == code
+    assert json.loads(ended.out)["run_id"] == str(fake.run.run_id)
+
+
 def test_the_plan_shows_every_value_and_offer_with_its_price(perdure: Program, fake: FakeClient):
     ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
     assert "Resources  cpu=2" in ended.err
@@ -94,6 +109,29 @@ def test_a_plan_counts_the_nodes_that_could_start(perdure: Program, fake: FakeCl
     assert "1 of 1 shown, for 9 nodes; at most $2.25 an hour in all" in ended.err
     assert "Only 4 of its 9 nodes could start now." in ended.err
     assert "has room for 4 of 9 nodes" in ended.err
+
+
+def test_a_narrow_terminal_keeps_the_reason_readable(monkeypatch: pytest.MonkeyPatch):
+    reason = "no capacity for an instance: local-0 has no GPUs, wanted 1"
+    file = io.StringIO()
+    console = Console(width=80, file=file)
+    monkeypatch.setattr(tables, "out", lambda: console)
+    console.print(tables.run_table([a_run("xx", "failed", message=reason)]))
+    printed = file.getvalue().splitlines()
+    assert len(printed) == 4, "a reason takes two lines"
+    assert "RESOURCES" not in printed[0] and "WHY" in printed[0]
+
+
+def test_a_reader_that_has_seen_enough_ends_the_log_quietly(
+    perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch
+):
+    def closed(_output: object, _piece: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    fake.pieces = [LogPiece(a_job(), 0, b"line\n")]
+    monkeypatch.setattr(LogOutput, "write", closed)
+    ended = perdure("logs", "xx")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
 def test_run_get_lists_every_offer_that_did_not_do(perdure: Program, fake: FakeClient):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from uuid import UUID
 
 from perdure.cli import fleet_apply, session
 from perdure.cli.attach import Attached
 from perdure.cli.code import announce, look, send
 from perdure.cli.documents import Shown, Source, check, read
 from perdure.cli.plan import show_plan
-from perdure.cli.terminal import ask, confirm, say
+from perdure.cli.terminal import ask, confirm, print_json, say
 from perdure.client.client import PerdureClient, check_names, user_name
 from perdure.client.code import check_limit
 from perdure.client.inputs import environment, sealed
@@ -18,6 +19,7 @@ from perdure.client.naming import random_name
 from perdure.model.api import ActiveRun, Plan, PlanRequest
 from perdure.model.errors import Conflict, InvalidConfiguration, UserError
 from perdure.model.messages import RunRequest
+from perdure.model.statuses import RunStatus
 from perdure.spec.document import Document
 
 
@@ -31,6 +33,7 @@ class ApplyOptions:
     detach: bool = False
     env: tuple[str, ...] = ()
     force: bool = False
+    json: bool = False
     project: str = "main"
     arguments: tuple[str, ...] = ()
 
@@ -86,11 +89,24 @@ async def _apply(options: ApplyOptions, source: Source, document: Document) -> i
     )
     run_id = await client.apply(options.project, named, request)
     say().print(f"Run {named} is submitted.")
+    if options.json:
+        return await _told_as_json(client, options, named, run_id)
     if options.detach:
         await client.registered(options.project, named, run_id)
         say().print(f"Follow it with: perdure logs {named} -f", style="dim")
         return 0
     return await Attached(client, options.project, named, run_id, plan.nodes, yes=options.yes).follow()
+
+
+async def _told_as_json(client: PerdureClient, options: ApplyOptions, name: str, run_id: UUID) -> int:
+    """The run as it begins, or attached as it ended; its log is left to ``perdure logs``."""
+    if options.detach:
+        print_json(await client.registered(options.project, name, run_id))
+        return 0
+    client.be_patient()
+    run = await client.wait(options.project, name, run_id)
+    print_json(run)
+    return 0 if run.status == RunStatus.DONE else 1
 
 
 async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, document: Document) -> bool:

@@ -48,8 +48,6 @@ def run(arguments: list[str]) -> int:
         app(arguments, prog_name="perdure")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    except BrokenPipeError:
-        return 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the last handler

@@ -10,14 +10,20 @@ from typer.core import TyperCommand
 from perdure.cli import completion
 
 Project = Annotated[
-    str, typer.Option("--project", envvar="PERDURE_PROJECT", help="Whose runs and fleets.", show_default=True)
+    str,
+    typer.Option(
+        "--project",
+        envvar="PERDURE_PROJECT",
+        help="The project whose runs and fleets are meant.",
+        show_default=True,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 RunName = Annotated[str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.runs)]
 
-run_app = typer.Typer(help="One run, in full.", no_args_is_help=True)
+run_app = typer.Typer(help="Show one run in full.", epilog="perdure run get train", no_args_is_help=True)
 
 
 class _KeepsDashes(TyperCommand):
@@ -53,17 +59,29 @@ def apply(
             "--file", "-f", metavar="FILE", help="The configuration; `-` is stdin. By default .perdure.yml here."
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The run's name.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", "-n", help="The run's name; by default the one in the file, or a new one."),
+    ] = None,
     yes: Yes = False,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, and do not wait for it.")] = False,
     env: Annotated[
         list[str] | None,
         typer.Option(
-            "--env", "-e", metavar="NAME[=VALUE]", help="Set a variable, or take it from here; it travels sealed."
+            "--env",
+            "-e",
+            metavar="NAME[=VALUE]",
+            help="Set a variable, or pass on its value from here; it is sent encrypted.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Stop and replace a run of this name.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="If a run of this name is still going, stop it first.")
+    ] = False,
     project: Project = "main",
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the run as one JSON document: with -d as it begins, else as it ended."),
+    ] = False,
 ) -> None:
     """Plan, confirm and submit a configuration, then follow it to its end.
 
@@ -80,6 +98,7 @@ def apply(
         detach=detach,
         env=tuple(env or ()),
         force=force,
+        json=json,
         project=project,
         arguments=tuple(arguments or ()),
     )
@@ -106,7 +125,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
     replica: Annotated[int, typer.Option(min=0, help="Which replica.")] = 0,
     job: Annotated[int, typer.Option(min=0, help="Which of its jobs (nodes).")] = 0,
-    attempt: Annotated[int | None, typer.Option(min=0, help="Which submission of it; by default the last.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=0, help="Which attempt, from 0; by default the last.")] = None,
     project: Project = "main",
 ) -> None:
     """Print what a job printed, byte for byte."""
@@ -137,7 +156,7 @@ def run_get(
     json: Json = False,
     project: Project = "main",
 ) -> None:
-    """Show one run: its configuration, and every submission of its jobs."""
+    """Show one run: its configuration, and every attempt of its jobs."""
     from perdure.cli.run_get import show
 
     if (name is None) == (id is None):

@@ -8,18 +8,33 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from perdure.cli.terminal import out
 from perdure.cli.words import STYLES, ago, duration, price, size
 from perdure.model.api import FleetRow, InstanceRow, JobRow, PlannedOffer, RunRow
 from perdure.model.ends import end_words
 from perdure.model.resources import OfferFailure
 from perdure.model.statuses import JobReason, JobStatus, RunStatus
 
+ROOMY = 110
+"""Columns of a terminal that every column of a table fits on; a narrower one is spared what can be looked up."""
 
-def table(*columns: str) -> Table:
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column, no_wrap=column in ("NAME", "STATUS", "PRICE", "#"), overflow="fold")
-    return made
+WHOLE = ("NAME", "STATUS", "PRICE", "#", "NODES", "CREATED", "SUBMITTED", "FLEET")
+"""Never broken over two lines."""
+
+
+class Rows:
+    """A table in the making. On a narrow terminal it leaves out the columns that are ``spared``."""
+
+    def __init__(self, *columns: str, spared: tuple[str, ...] = (), width: int | None = None):
+        narrow = (out().width if width is None else width) < ROOMY
+        self._shown = [not (narrow and column in spared) for column in columns]
+        self.table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+        for column, shown in zip(columns, self._shown, strict=True):
+            if shown:
+                self.table.add_column(column, no_wrap=column in WHOLE, overflow="fold")
+
+    def add(self, *cells: str | Text) -> None:
+        self.table.add_row(*(cell for cell, shown in zip(cells, self._shown, strict=True) if shown))
 
 
 def status_text(status: str, more: str = "") -> Text:
@@ -29,11 +44,11 @@ def status_text(status: str, more: str = "") -> Text:
 
 def run_table(rows: Sequence[RunRow]) -> Table:
     """Of ``ps``: a line a run, and one each for the jobs of a run with several."""
-    made = table("NAME", "WHERE", "RESOURCES", "PRICE", "STATUS", "SUBMITTED", "WHY")
+    made = Rows("NAME", "WHERE", "RESOURCES", "PRICE", "STATUS", "SUBMITTED", "WHY", spared=("RESOURCES", "PRICE"))
     for run in rows:
         jobs = latest_jobs(run)
         only = jobs[0] if len(jobs) == 1 else None
-        made.add_row(
+        made.add(
             run.name,
             _where(only) if only else "",
             (only.resources or "") if only else "",
@@ -44,8 +59,8 @@ def run_table(rows: Sequence[RunRow]) -> Table:
         )
         if only is None:
             for job in jobs:
-                made.add_row(*_job_cells(job))
-    return made
+                made.add(*_job_cells(job))
+    return made.table
 
 
 def latest_jobs(run: RunRow) -> list[JobRow]:
@@ -96,7 +111,9 @@ def _job_cells(job: JobRow) -> tuple[str | Text, ...]:
 
 
 def _where(job: JobRow) -> str:
-    return " ".join(part for part in (job.backend, job.instance) if part)
+    """``local-0``, ``aws pool-3``: the machine, and whose it is unless its name says so."""
+    backend, instance = job.backend or "", job.instance or ""
+    return instance if instance.startswith(f"{backend}-") else f"{backend} {instance}".strip()
 
 
 def _price(jobs: Sequence[JobRow]) -> str:
@@ -105,37 +122,39 @@ def _price(jobs: Sequence[JobRow]) -> str:
 
 
 def offer_table(offers: Sequence[PlannedOffer]) -> Table:
-    made = table("#", "FLEET", "BACKEND", "RESOURCES", "INSTANCE TYPE", "SPOT", "PRICE", "")
+    made = Rows("#", "FLEET", "BACKEND", "RESOURCES", "INSTANCE TYPE", "SPOT", "PRICE", "", spared=("SPOT",))
     for number, planned in enumerate(offers, start=1):
         offer = planned.offer
-        made.add_row(
+        made.add(
             str(number),
             planned.fleet,
-            f"{offer.backend} ({offer.region})" if offer.region else offer.backend,
+            f"{offer.backend} ({offer.region})" if offer.region not in ("", offer.backend) else offer.backend,
             offer.resources.words(),
             planned.instance or offer.instance_type,
             "yes" if offer.spot else "no",
             price(offer.price),
             status_text(planned.availability.replace("_", " ")),
         )
-    return made
+    return made.table
 
 
 def failure_table(failures: Sequence[OfferFailure]) -> Table:
-    made = table("OFFER", "WHY NOT")
+    made = Rows("OFFER", "WHY NOT")
     for failure in failures:
-        made.add_row(failure.offer, failure.why)
-    return made
+        made.add(failure.offer, failure.why)
+    return made.table
 
 
 def fleet_table(rows: Sequence[FleetRow]) -> Table:
-    made = table("NAME", "NODES", "WHERE", "RESOURCES", "PRICE", "STATUS", "CREATED", "WHY")
+    made = Rows(
+        "NAME", "NODES", "WHERE", "RESOURCES", "PRICE", "STATUS", "CREATED", "WHY", spared=("RESOURCES", "PRICE")
+    )
     for fleet in rows:
         nodes = fleet.nodes + (" (cluster)" if fleet.placement == "cluster" else "")
-        made.add_row(fleet.name, nodes, "", "", "", status_text(fleet.status), ago(fleet.created_at), "")
+        made.add(fleet.name, nodes, "", "", "", status_text(fleet.status), ago(fleet.created_at), "")
         for instance in fleet.instances:
-            made.add_row(*_instance_cells(instance))
-    return made
+            made.add(*_instance_cells(instance))
+    return made.table
 
 
 def _instance_cells(instance: InstanceRow) -> tuple[str | Text, ...]:
@@ -144,7 +163,7 @@ def _instance_cells(instance: InstanceRow) -> tuple[str | Text, ...]:
     return (
         Text(f"  {instance.num}: {instance.name}", style="dim"),
         "",
-        " ".join(part for part in (instance.backend, instance.region, instance.address) if part),
+        " ".join(dict.fromkeys(part for part in (instance.backend, instance.region, instance.address) if part)),
         instance.resources,
         price(instance.price),
         status_text(instance.status, blocks),
