@@ -198,7 +198,7 @@ class World:
             places = self._grant(claim, ready=True)
             self.mail.append(ClaimGranted(run_id=self.policy.run_id, claim_id=claim, placements=places, ready=True))
         else:
-            self.holding.pop(claim, None)
+            self.holding[claim] = {node for node in self.holding[claim] if self.random.random() < 0.5}
             self.mail.append(
                 ClaimFailed(run_id=self.policy.run_id, claim_id=claim, at=self.now, message="no offer")
             )

@@ -204,6 +204,27 @@ def test_gang_is_retried_whole_after_the_backoff() -> None:
     assert len(run.ready()) == 2
 
 
+def test_a_claim_that_lost_an_instance_is_given_back_before_it_is_made_anew() -> None:
+    run = Run(nodes=2, retry=ALL_RETRY)
+    places = tuple(place.but(fresh=True, address=None) for place in run.places())
+    answer = ClaimAnswer(status=ClaimStatus.GRANTED, placements=places)
+    makes = run.happen(happened.Placed(claim_id=run.claim, answer=answer, at=START))
+    run.happen(*(happened.Made(instance_id=make.placement.instance_id, key=make.key) for make in makes))
+    lost = ClaimFailed(run_id=run.policy.run_id, claim_id=run.claim, at=START, message="one went away")
+    [withdraw] = only(run.happen(lost), core.WithdrawClaim)
+    partial = ClaimGranted(run_id=run.policy.run_id, claim_id=run.claim, placements=run.places()[:1], ready=True)
+    assert run.happen(partial) == []
+    assert run.happen(happened.Withdrawn(claim_id=withdraw.claim_id, key=withdraw.key)) == []
+    [place] = only(run.wait(15), core.PlaceReplica)
+    assert place.claim_id != withdraw.claim_id
+
+
+def test_a_grant_of_fewer_nodes_than_asked_starts_nothing() -> None:
+    run = Run(nodes=2)
+    partial = ClaimGranted(run_id=run.policy.run_id, claim_id=run.claim, placements=run.places()[:1], ready=True)
+    assert run.happen(partial) == []
+
+
 def test_late_news_of_an_older_submission_changes_nothing() -> None:
     run = Run(retry=ALL_RETRY)
     run.ready()
@@ -268,14 +289,16 @@ def test_failed_placements_back_off_and_the_last_try_is_at_the_end_of_the_window
         times.append((run.now - START).total_seconds())
         failed = ClaimFailed(run_id=run.policy.run_id, claim_id=run.claim, at=run.now, message="no offer")
         run.happen(happened.Placed(claim_id=run.claim, answer=ClaimAnswer(status=ClaimStatus.WAITING), at=run.now))
-        if not run.happen(failed) and run.wake_at is not None:
+        for withdraw in run.happen(failed):
+            run.happen(happened.Withdrawn(claim_id=withdraw.claim_id, key=withdraw.key))
+        if run.wake_at is not None:
             run.wait((run.wake_at - run.now).total_seconds())
     assert times == [0, 15, 40]
     assert run.state.ending is RunReason.RETRY_LIMIT_EXCEEDED
 
 
-def test_max_attempts_bounds_the_retries() -> None:
-    run = Run(retry=Retry(on=(RetryEvent.ERROR,), max_attempts=2))
+def test_max_attempts_counts_every_submission() -> None:
+    run = Run(retry=Retry(on=(RetryEvent.ERROR,), max_attempts=3))
     for _ in range(2):
         run.ready()
         run.happen(run.ended(0, ERROR))

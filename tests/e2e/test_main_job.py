@@ -75,8 +75,35 @@ def test_a_job_that_fails_gives_its_code_and_reason(stack: Stack):
     assert done.returncode == 1
     assert done.stdout == "bad\n"
     assert "exit code 7" in done.stderr
+    assert done.stderr.count("exited with status 7") == 1
     run = one_run(stack, "fails")
     assert (run["status"], run["jobs"][0]["exit_status"]) == ("failed", 7)
+
+
+def test_a_fleet_is_made_changed_and_deleted_with_its_instances(stack: Stack):
+    path = stack.home.parent / "pool.yml"
+    fleet = {"type": "fleet", "name": "pool", "nodes": "1..2"}
+    path.write_text(json.dumps(fleet))
+    assert "pool, new" in stack.run("apply", "-f", str(path), "-y").stderr
+    until(lambda: "idle" in stack.ok("fleet", "get", "pool"), what="an instance", of=stack)
+    path.write_text(json.dumps(fleet | {"nodes": "0..3"}))
+    assert "1..2 → 0..3" in stack.run("apply", "-f", str(path), "-y").stderr
+    stack.ok("fleet", "delete", "pool", "-y")
+    assert "no fleet pool" in stack.refused("fleet", "get", "pool")
+    path.write_text(json.dumps({"type": "fleet", "name": "pool"}))
+    assert "nodes" in stack.refused("apply", "-f", str(path), "-y")
+    settled(stack)
+
+
+def test_a_run_that_finds_no_capacity_names_the_nearest_miss_and_lists_the_rest(stack: Stack):
+    greedy = {"resources": SMALL | {"cpu": "1000.."}}
+    done = stack.run("apply", "-f", write(stack, "greedy", "true", **greedy), "-y")
+    assert done.returncode == 1
+    run = one_run(stack, "greedy")
+    assert run["message"].startswith("no capacity for an instance: ")
+    assert run["message"].count("wanted 1000..") == 1
+    assert [failure["why"] for failure in run["failures"]]
+    assert "wanted 1000.." in stack.ok("ps", "-a", "-n", "1")
 
 
 def test_every_read_has_json(stack: Stack):
@@ -115,7 +142,7 @@ def test_output_is_shown_byte_for_byte(stack: Stack):
 
 
 def test_attempts_are_kept_apart_and_followed_one_after_the_other(stack: Stack):
-    retry = {"on_events": ["error"], "duration": "1h", "max_attempts": 2}
+    retry = {"on_events": ["error"], "duration": "1h", "max_attempts": 3}
     done = stack.run("apply", "-f", write(stack, "again", "echo try; exit 5", retry=retry), "-y")
     assert done.returncode == 1
     assert done.stdout == "try\ntry\ntry\n"

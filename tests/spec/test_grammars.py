@@ -414,7 +414,7 @@ def test_words(grammar: Callable[[object], object], written: object, meant: obje
         (names.working_dir, ""),
         (names.backend, "foo"),
         (names.resource_name, "My_Run"),
-        (names.resource_name, "a"),
+        (names.resource_name, "-a"),
         (names.resource_name, "hello\n"),
         (names.resource_name, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnop"),
         (cron.cron_list, []),

@@ -17,6 +17,7 @@ class Retry(Message):
     """Seconds of the window; measured from the event that DESIGN's table names."""
 
     max_attempts: int | None = None
+    """Submissions in all, the first one included."""
 
 
 class RunPolicy(Message):

@@ -86,7 +86,7 @@ def _retry_words(retry: Retry | None) -> str:
     if retry is None:
         return "off"
     words = f"{', '.join(retry.on)} for {in_words(retry.duration)}"
-    return words if retry.max_attempts is None else f"{words}, at most {retry.max_attempts} times"
+    return words if retry.max_attempts is None else f"{words}, at most {retry.max_attempts} attempts in all"
 
 
 def _process_words(run: EffectiveRun) -> str:

@@ -121,6 +121,7 @@ async def untold(tx: AsyncConnection, project_id: UUID) -> tuple[Nudge, ...]:
         WHERE c.project_id = :project AND c.status IN ('granted', 'ready')
           AND c.granted_at > now() - interval '5 minutes'
           AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.claim_id = c.id)
+          AND c.nodes = (SELECT count(DISTINCT h.node) FROM holdings h WHERE h.claim_id = c.id)
         ORDER BY c.granted_at, c.id LIMIT 100
     """)
     nudges: list[Nudge] = []

@@ -33,6 +33,7 @@ from perdure.core.run.state import (
 )
 from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
 from perdure.model.ids import job_id
+from perdure.model.messages import ClaimAnswer
 from perdure.model.statuses import ClaimStatus, JobStatus, RetryEvent
 
 
@@ -48,7 +49,7 @@ def apply(state: RunState, event: Event) -> RunState:
         case ClaimGranted():
             return _granted(state, event.claim_id, event.placements, event.ready)
         case ClaimFailed():
-            return _claim_failed(state, event.claim_id, event.at, event.message, event)
+            return _claim_failed(state, event.claim_id, event.at, event.message, event, holds=True)
         case Withdrawn():
             return _answered(_withdrawn(state, event.claim_id), event.key)
         case Made():
@@ -163,6 +164,9 @@ def _placed_before(state: RunState, event: Placed) -> RunState:
 
 
 def _granted(state: RunState, claim: UUID, placements: tuple[Placement, ...], ready: bool) -> RunState:
+    """All nodes or none: news that names fewer is of a claim that has lost an instance since."""
+    if len(placements) != state.policy.nodes:
+        return state
     placements = tuple(sorted(placements, key=lambda place: place.node))
     return _claim(
         state,
@@ -183,18 +187,42 @@ def _live(replica: Replica, placements: tuple[Placement, ...]) -> Replica:
     return replica.but(phase=Phase.LIVE, placements=placements, jobs=jobs, message="", tried=(), loose=True)
 
 
-def _claim_failed(state: RunState, claim: UUID, at: datetime, message: str, said: ClaimFailed | object) -> RunState:
-    """No instance, or not all of them: the claim holds nothing any more."""
+def _claim_failed(
+    state: RunState,
+    claim: UUID,
+    at: datetime,
+    message: str,
+    said: ClaimFailed | ClaimAnswer,
+    *,
+    holds: bool = False,
+) -> RunState:
+    """No instance, or not all of them. ``holds``: what it has of others is still to be given back.
+
+    Once a job of it has been started, or is being, the loss of an instance is that job's own to tell.
+    """
     failure = Failure(event=RetryEvent.NO_CAPACITY, at=at, message=message)
-    tried = getattr(said, "tried", ())
-    return _claim(
-        state,
-        claim,
-        {Phase.CLAIMING, Phase.WAITING, Phase.MAKING},
-        lambda it: it.but(
-            phase=Phase.LIVE, jobs=(), placements=(), failure=failure, message=message, tried=tried, loose=False
-        ),
-    )
+
+    def change(replica: Replica) -> Replica:
+        if any(job.started or start_key(replica, job) in state.outstanding for job in replica.jobs):
+            return replica
+        if replica.phase is Phase.LIVE and replica.failure is not None:
+            return replica
+        return replica.but(
+            phase=Phase.LIVE,
+            jobs=(),
+            placements=(),
+            failure=failure,
+            message=message,
+            tried=said.tried,
+            loose=holds,
+        )
+
+    return _claim(state, claim, {Phase.CLAIMING, Phase.WAITING, Phase.MAKING, Phase.LIVE}, change)
+
+
+def start_key(replica: Replica, job: Job) -> str:
+    """The key of the command that starts this job."""
+    return f"start {replica.num}-{job.node}/{replica.submission}"
 
 
 def _made(state: RunState, instance: UUID) -> RunState:

@@ -244,7 +244,8 @@ def _quieten(
                 abort=abort,
                 message=why,
             )
-    if not _busy(state, replica) and replica.loose and not all(job.started for job in replica.jobs):
+    unstarted = not replica.jobs or not all(job.started for job in replica.jobs)
+    if not _busy(state, replica) and replica.loose and unstarted:
         yield WithdrawClaim(replica=replica.num, claim_id=state.claim_of(replica))
 
 

@@ -3,7 +3,7 @@
 | event | the window begins | reason to stop trying |
 | --- | --- | --- |
 | no-capacity | at submission; after a submission that ran, at its end | window over |
-| error, interruption | at the end of the submission that failed | ``max_attempts`` retries made |
+| error, interruption | at the end of the submission that failed | ``max_attempts`` submissions made |
 
 The window is used in full: a pause that would pass its end is cut, so that the last try is at the end.
 """
@@ -48,7 +48,7 @@ def refusal(state: RunState, replica: Replica, event: RetryEvent | None, now: da
     if event is RetryEvent.NO_CAPACITY:
         end = deadline(state, replica)
         return RunReason.RETRY_LIMIT_EXCEEDED if end is not None and now >= end else None
-    if retry.max_attempts is not None and replica.submission >= retry.max_attempts:
+    if retry.max_attempts is not None and replica.submission + 1 >= retry.max_attempts:
         return RunReason.RETRY_LIMIT_EXCEEDED
     return None
 
