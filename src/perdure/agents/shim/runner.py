@@ -10,7 +10,7 @@ from perdure.agents import disk, http, identity
 from perdure.agents.identity import Process
 from perdure.agents.instance import Instance
 from perdure.agents.protocol import JobState, RunnerState, StopBody
-from perdure.agents.shim.zygote import Zygote
+from perdure.agents.shim.zygote import RunnerNotStarted, Zygote
 from perdure.model.statuses import JobReason
 
 _LOG = logging.getLogger("perdure.shim")
@@ -18,6 +18,9 @@ _PATIENCE = 25.0
 """Seconds for the end of a job beyond its grace: a process can be long in a call of the kernel."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+_TRIES, _TRY_WITHIN = 5, 60.0
+"""Starts of a first runner, and seconds in which the last of them may begin."""
+
 _STEADY = 10.0
 """Seconds after which a runner's death is not the next one of a row."""
 
@@ -52,6 +55,25 @@ class Runner:
             # In a task of its own: a start that nobody waits for any more is still known to who kills.
             self._starting = asyncio.create_task(self._zygote.start_runner(self._folder))
             await asyncio.shield(self._starting)
+
+    async def begin(self) -> None:
+        """Have the first one. Nothing of the user's has run yet: a start that fails is tried a few times.
+
+        Raises:
+            RunnerNotStarted: it fails again and again; with the last words of its log.
+        """
+        pause, begun = _FIRST_PAUSE, identity.uptime()
+        for number in range(1, _TRIES + 1):
+            try:
+                await self.ensure()
+            except RunnerNotStarted as error:
+                if number == _TRIES or identity.uptime() - begun > _TRY_WITHIN:
+                    raise
+                _LOG.warning("%s: try %d: %s", self._folder.name, number, error)
+            else:
+                return
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
     async def keep(self) -> None:
         """Have one, and another whenever it dies, for ever."""

@@ -123,8 +123,8 @@ class Task:
             await asyncio.gather(*(task.terminate(_replaced_by(self.config.submission)) for task in older))
             if self.record.status is not TaskStatus.RUNNING:
                 await self._prepare()
-            await self._runner.ensure()
-            await self._save(status=TaskStatus.RUNNING)
+                await self._runner.begin()
+                await self._save(status=TaskStatus.RUNNING)
         except ExecutionError as error:
             await self._ended(error.reason, error.message)
         except OSError as error:

@@ -18,9 +18,14 @@ import sys
 import traceback
 from pathlib import Path
 
+_START_WITHIN = 30.0
+"""Seconds for a runner to take calls."""
+
+_LAST_LINES, _LAST_CHARACTERS = 5, 1000
+
 
 class RunnerNotStarted(OSError):
-    """The runner died before it took calls; its log says why."""
+    """The runner died before it took calls; with the last words of its log."""
 
 
 class Zygote:
@@ -36,19 +41,24 @@ class Zygote:
         Raises:
             RunnerNotStarted
         """
+        log = folder / "runner.log"
+        before = log.stat().st_size if log.exists() else 0
+        late = ""
         ended, ready = os.pipe()
         try:
             self._ask(folder, ready)
         finally:
             os.close(ready)
         try:
-            word = await asyncio.wait_for(_read(ended), 30)
+            word = await asyncio.wait_for(_read(ended), _START_WITHIN)
         except TimeoutError:
             word = b""
+            late = f" within {_START_WITHIN:.0f} s"
         finally:
             os.close(ended)
         if not word:
-            raise RunnerNotStarted(f"The runner did not start; {folder / 'runner.log'} says why.")
+            said = _last_words(log, before) or ("nothing in its log" if late else "it was killed")
+            raise RunnerNotStarted(f"The runner did not start{late}: {said}")
 
     def warm(self) -> None:
         """Have the process ready."""
@@ -83,6 +93,14 @@ class Zygote:
                 self.close()
                 if last_try:
                     raise RunnerNotStarted(f"No runner could be started: {error}.") from error
+
+
+def _last_words(log: Path, since: int) -> str:
+    """The last lines of what was written after byte ``since``."""
+    if not log.exists():
+        return ""
+    lines = log.read_bytes()[since:].decode(errors="replace").strip().splitlines()
+    return "\n".join(lines[-_LAST_LINES:])[-_LAST_CHARACTERS:]
 
 
 async def _read(fd: int) -> bytes:
