@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import shutil
 import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -90,3 +93,57 @@ def _wait(one: Registry, process: subprocess.Popen[bytes], log: Path) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"docker-registry did not start:\n{log.read_text()[-2000:]}")
         time.sleep(0.05)
+
+
+class Gate:
+    """A way to a registry that lets ``limit`` bytes of it through, and the rest once it is opened."""
+
+    def __init__(self, registry: Registry, limit: int):
+        self.limit = limit
+        self.passed = 0
+        self._opened = threading.Event()
+        self._target = registry.host
+        gate = self
+
+        class Connection(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                gate.serve(self.request)
+
+        self._server = _Server(("127.0.0.1", 0), Connection)
+        self.registry = replace(registry, host=f"127.0.0.1:{self._server.server_address[1]}")
+
+    def open(self) -> None:
+        """Let everything through from now on."""
+        self._opened.set()
+
+    def __enter__(self) -> Gate:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def serve(self, client: socket.socket) -> None:
+        """One connection, to its end."""
+        host, _, port = self._target.rpartition(":")
+        with socket.create_connection((host, int(port))) as registry, contextlib.suppress(OSError):
+            threading.Thread(target=_pump, args=(client, registry), daemon=True).start()
+            while chunk := registry.recv(1 << 16):
+                self.passed += len(chunk)
+                if self.passed > self.limit:
+                    self._opened.wait()
+                client.sendall(chunk)
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := source.recv(1 << 16):
+            target.sendall(chunk)
+        target.shutdown(socket.SHUT_WR)
