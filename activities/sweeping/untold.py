@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from activities.sweeping.owners import Owners, Standing
 from activities.sweeping.together import together
 from activities.world import World
@@ -58,6 +60,14 @@ class UntoldLook:
             return await self._tell(claim.owner, failed, "that its claim failed")
         if not answer.status.holds:
             return []
+        if len(answer.placements) < claim.nodes:
+            failed = ClaimFailed(
+                run_id=claim.run_id,
+                claim_id=claim.claim_id,
+                at=datetime.now(UTC),
+                message="an instance of it was lost before its jobs began",
+            )
+            return await self._tell(claim.owner, failed, "that its claim lost an instance")
         granted = ClaimGranted(
             run_id=claim.run_id,
             claim_id=claim.claim_id,

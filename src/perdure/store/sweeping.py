@@ -54,6 +54,8 @@ class MindedClaim:
     unmade: int
     """Of its instances, those that nobody has asked a provider for."""
 
+    nodes: int
+
     @property
     def untold(self) -> bool:
         """Its run has done nothing with it. (Instances that are being made take their time.)"""
@@ -118,7 +120,7 @@ async def runs(tx: AsyncConnection) -> list[MindedRun]:
 async def claims(tx: AsyncConnection) -> list[MindedClaim]:
     """Those that hold or wait, and those that failed without anything after them."""
     query = text("""
-        SELECT c.id, c.run_id, c.owner, c.status, c.ended_at,
+        SELECT c.id, c.run_id, c.owner, c.status, c.ended_at, c.nodes,
                extract(epoch FROM now() - coalesce(c.ended_at, c.granted_at, c.queued_at))::float8 AS age,
                (SELECT count(*) FROM jobs j WHERE j.claim_id = c.id) AS jobs,
                (SELECT count(*) FROM holdings h JOIN instances i ON i.id = h.instance_id
@@ -132,7 +134,15 @@ async def claims(tx: AsyncConnection) -> list[MindedClaim]:
     """)
     return [
         MindedClaim(
-            row.id, row.run_id, row.owner, ClaimStatus(row.status), row.age, row.ended_at, row.jobs, row.unmade
+            claim_id=row.id,
+            run_id=row.run_id,
+            owner=row.owner,
+            status=ClaimStatus(row.status),
+            age=row.age,
+            ended_at=row.ended_at,
+            jobs=row.jobs,
+            unmade=row.unmade,
+            nodes=row.nodes,
         )
         for row in await tx.execute(query)
     ]
