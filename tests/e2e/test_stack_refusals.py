@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from perdure.stack.home import LEAST_FREE, Home, StackError
+from perdure.client.room import LEAST_FREE
+from perdure.stack.home import Home, StackError
 from tests.support.stack import Stack, fresh
 
 NOBODY = 65534
@@ -100,7 +101,7 @@ def test_a_folder_of_another_version_is_not_touched(stack: Stack, version: int, 
 def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(free=LEAST_FREE - 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(StackError, match=r"the disk of .* is full: 63 MB are free"):
+    with pytest.raises(StackError, match=r"the disk of .* is full: 63 MB left"):
         Home(tmp_path).prepare()
 
 

@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError, TimeoutError, TimeoutType
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.client.connection import Place
+from perdure.client.room import HINT
 from perdure.model.activities import Activity
 from perdure.model.api import Problem
 from perdure.model.base import Message
@@ -95,12 +96,12 @@ class Calls:
             finally:
                 result.cancel()
         except ActivityFailureError as error:
-            _raise_failure(error, call.name)
+            _raise_failure(error, call.name, self.place)
         except RPCError as error:
             raise unreachable(error, self.place) from error
 
     async def _start(self, call: Activity[In, Out], request: In, within: float, beats: bool) -> ActivityHandle[Out]:
-        return await self.client.start_activity(
+        started = self.client.start_activity(
             call.name,
             request,
             id=f"{call.name}/{uuid4()}",
@@ -113,6 +114,7 @@ class Calls:
             retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=3),
             priority=Priority(priority_key=PRIORITY_PERSON),
         )
+        return await promptly(self.place, started)
 
     async def _taken(self, result: asyncio.Future[Out], handle: ActivityHandle[Out], queue: str) -> None:
         """
@@ -122,11 +124,11 @@ class Calls:
         done, _ = await asyncio.wait([result], timeout=SUSPICIOUS_AFTER)
         if done:
             return
-        described = await handle.describe()
+        described = await promptly(self.place, handle.describe())
         if described.run_state is not PendingActivityState.SCHEDULED or described.last_started_time is not None:
             return
         if self.place.worker_is_dead() or not await self.has_worker(queue):
-            raise ControlPlaneError(
+            raise self.place.fault(
                 f"no worker is running: Temporal at {self.place.address} has nobody for its queue {queue}",
                 hint=NO_WORKER_HINT,
             )
@@ -142,6 +144,22 @@ class Calls:
         )
         oldest = datetime.now(UTC) - timedelta(seconds=POLLS_EVERY)
         return any(poller.last_access_time.ToDatetime(UTC) > oldest for poller in answer.pollers)
+
+
+async def promptly(place: Place, rpc: Awaitable[T]) -> T:
+    """A call of Temporal's own that answers at once, if it can: with its disk full it would be retried in vain.
+
+    Raises:
+        ControlPlaneError: it hangs, and the disk is full.
+    """
+    answer = asyncio.ensure_future(rpc)
+    try:
+        await asyncio.wait([answer], timeout=SUSPICIOUS_AFTER)
+        if not answer.done() and (full := place.shortage()) is not None:
+            raise ControlPlaneError(full, hint=HINT)
+        return await answer
+    finally:
+        answer.cancel()
 
 
 def check_size(request: Message) -> None:
@@ -168,7 +186,7 @@ def unreachable(error: RPCError, place: Place) -> PerdureError:
         return UserError(
             f"Temporal at {place.address} has no namespace {place.namespace!r}", hint="set TEMPORAL_NAMESPACE"
         )
-    return ControlPlaneError(
+    return place.fault(
         f"Temporal at {place.address} (from {place.source}) did not do it: {error.message or error.status.name}",
         hint="`perdure status` shows the embedded stack",
     )
@@ -185,12 +203,12 @@ def problem_in(error: ApplicationError) -> PerdureError:
         )
 
 
-def _raise_failure(error: ActivityFailureError, name: str) -> NoReturn:
+def _raise_failure(error: ActivityFailureError, name: str, place: Place) -> NoReturn:
     cause = error.cause
     if isinstance(cause, ApplicationError):
         raise problem_in(cause) from error
     if isinstance(cause, TimeoutError):
         if cause.type in (TimeoutType.SCHEDULE_TO_START, TimeoutType.SCHEDULE_TO_CLOSE):
-            raise ControlPlaneError(f"no worker answered the call {name} in time", hint=NO_WORKER_HINT) from error
-        raise ControlPlaneError(f"the worker did not answer {name} in time", hint=NO_WORKER_HINT) from error
-    raise ControlPlaneError(f"the call {name} failed: {cause or error}") from error
+            raise place.fault(f"no worker answered the call {name} in time", NO_WORKER_HINT) from error
+        raise place.fault(f"the worker did not answer {name} in time", NO_WORKER_HINT) from error
+    raise place.fault(f"the call {name} failed: {cause or error}", None) from error

@@ -21,7 +21,7 @@ from temporalio.common import (
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.client.calls import Calls, check_size, problem_in, unreachable
+from perdure.client.calls import Calls, check_size, problem_in, promptly, unreachable
 from perdure.client.connection import Place, connect, find_temporal
 from perdure.client.logs import LogPiece, follow
 from perdure.model import api
@@ -186,7 +186,8 @@ class PerdureClient:
         """
         handle = self.temporal.get_workflow_handle(run_workflow_id(project, name))
         try:
-            await handle.signal(SIGNAL_STOP, {"abort": abort, "by": by if by is not None else user_name()})
+            said = {"abort": abort, "by": by if by is not None else user_name()}
+            await promptly(self.place, handle.signal(SIGNAL_STOP, said))
             deaf = abort and await self._end_if_deaf(handle)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
@@ -351,7 +352,7 @@ class PerdureClient:
         hint: str,
     ) -> WorkflowHandle[Any, Any]:
         try:
-            return await self.temporal.start_workflow(
+            started = self.temporal.start_workflow(
                 workflow,
                 request,
                 id=workflow_id,
@@ -362,6 +363,7 @@ class PerdureClient:
                 search_attributes=_search_attributes(attributes),
                 priority=Priority(priority_key=PRIORITY_PERSON, fairness_key=project),
             )
+            return await promptly(self.place, started)
         except WorkflowAlreadyStartedError as error:
             raise Conflict(taken, hint=hint) from error
         except RPCError as error:

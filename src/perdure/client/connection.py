@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfigProfile
+from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
+from perdure.client import room
 from perdure.model.errors import ControlPlaneError
 
 CONNECT_WITHIN = 5.0
@@ -40,6 +43,15 @@ class Place:
 
     stack: Path | None = None
     """``stack.json``, if this is the embedded stack of this machine."""
+
+    def shortage(self) -> str | None:
+        """Known only of the embedded stack: its disk is full, in one sentence."""
+        return room.shortage(self.stack.parent) if self.stack is not None else None
+
+    def fault(self, message: str, hint: str | None) -> ControlPlaneError:
+        """What went wrong there; a full disk explains it better than its consequences do."""
+        full = self.shortage()
+        return ControlPlaneError(message, hint=hint) if full is None else ControlPlaneError(full, hint=room.HINT)
 
     def worker_is_dead(self) -> bool:
         """Known only of the embedded stack: its worker's process, as of now, is gone."""
@@ -104,22 +116,29 @@ async def connect(place: Place) -> Client:
                 place.address,
                 namespace=place.namespace,
                 data_converter=pydantic_data_converter,
+                runtime=_runtime(),
                 **place.options,
             ),
             CONNECT_WITHIN,
         )
     except TimeoutError as error:
-        raise ControlPlaneError(
+        raise place.fault(
             f"Temporal did not answer within {CONNECT_WITHIN:.0f} s at {place.address} (from {place.source})",
             hint="check the address and the network",
         ) from error
     except (RuntimeError, OSError, RPCError, ValueError) as error:
-        raise ControlPlaneError(
+        raise place.fault(
             f"Temporal cannot be reached at {place.address} (from {place.source}): {_short(error)}",
             hint="`perdure status` shows the embedded stack, `perdure up` starts it"
             if place.source.endswith("stack.json")
             else "check the address, or start the embedded stack with `perdure up`",
         ) from error
+
+
+@functools.cache
+def _runtime() -> Runtime:
+    """One that logs nothing: it would tell of its retries in the user's terminal, and errors say it better."""
+    return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 def _profile(environ: Mapping[str, str]) -> ClientConfigProfile:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -14,13 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perdure.client.room import shortage
 from perdure.model.errors import ControlPlaneError
 
 STATE_VERSION = 1
 """Of the folder's layout. It is raised only with a migration from the version before."""
-
-LEAST_FREE = 64 * 1024**2
-"""Bytes. Below this neither Postgres nor Temporal could begin."""
 
 
 class StackError(ControlPlaneError):
@@ -90,12 +87,8 @@ class Home:
             self.path.chmod(0o700)
             with tempfile.TemporaryFile(dir=self.path) as probe:
                 probe.write(b"\0" * 4096)
-            free = shutil.disk_usage(self.path).free
-        if free < LEAST_FREE:
-            raise StackError(
-                f"the disk of {self.path} is full: {free // 1024**2} MB are free",
-                hint="make room, then start again",
-            )
+        if (full := shortage(self.path)) is not None:
+            raise StackError(full, hint="make room, then start again")
         self._check_version()
 
     def _check_version(self) -> None:

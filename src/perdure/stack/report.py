@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from perdure.backends.local_shims import folders
+from perdure.client.room import shortage
 from perdure.stack.home import Home
 
 
@@ -21,6 +22,8 @@ def describe(home: Home) -> list[str]:
             state = "ready" if folder.shim() is not None else "down"
             since = datetime.fromtimestamp(folder.description.stat().st_mtime, UTC)
             lines.append(_columns(f"Agent {described['name']}", state, described["address"], since, 0))
+    if (full := shortage(home.path)) is not None:
+        lines.append(_columns("Disk", "full", full, None, 0))
     lines.append(_columns("Web UI", "ready" if found["up"] else "starting", found["ui"], None, 0))
     return lines
 

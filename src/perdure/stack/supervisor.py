@@ -15,6 +15,7 @@ from typing import Any
 
 from perdure.agents.identity import Process
 from perdure.backends import local_shims
+from perdure.client.room import shortage
 from perdure.stack import postgres, temporal
 from perdure.stack.home import Home, StackError, write_atomically
 from perdure.stack.part import Launch, Part, end_leftovers, last_line
@@ -22,6 +23,7 @@ from perdure.stack.settings import check_url
 
 ROTATE_EVERY = 30.0
 SHIMS_EVERY = 1.0
+ROOM_EVERY = 5.0
 SAY_EVERY = 15.0
 """Seconds between two lines about a part that takes its time."""
 
@@ -47,6 +49,8 @@ class Supervisor:
     _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     _ports: dict[str, int] = field(default_factory=dict)
     _up: bool = False
+    _full: str | None = None
+    """That there is no room on the disk, in words."""
 
     async def run(self) -> None:
         """Until told to stop (SIGINT, SIGTERM, SIGHUP). The caller holds the home's lock.
@@ -63,7 +67,8 @@ class Supervisor:
         self._make_parts()
         parts: list[asyncio.Task[Any]] = [asyncio.create_task(part.keep()) for part in self._parts.values()]
         chores: list[asyncio.Task[Any]] = [
-            asyncio.create_task(c) for c in (self._announce(), self._keep_house(), self._keep_shims())
+            asyncio.create_task(c)
+            for c in (self._announce(), self._keep_house(), self._keep_shims(), self._watch_room())
         ]
         work = asyncio.gather(*parts, *chores)
         stopped: asyncio.Task[Any] = asyncio.create_task(stop.wait())
@@ -165,6 +170,16 @@ class Supervisor:
                 self.say(f"the agent of instance {name} had died: started it again")
             await asyncio.sleep(SHIMS_EVERY)
 
+    async def _watch_room(self) -> None:
+        """Say when the disk is full, and when it no longer is."""
+        while True:
+            full = await asyncio.to_thread(shortage, self.home.path)
+            if (full is None) != (self._full is None):
+                self.say(full or f"there is room on the disk of {self.home.path} again")
+                self._full = full
+                self._write_down()
+            await asyncio.sleep(ROOM_EVERY)
+
     async def _stop_parts(self) -> None:
         """The worker first, so that it can say goodbye to both."""
         self._up = False
@@ -191,6 +206,7 @@ class Supervisor:
             "started_at": self._started_at.isoformat(),
             "supervisor": me.model_dump() if me else None,
             "up": self._up,
+            "full": self._full,
             "parts": [
                 {
                     "name": part.name,

@@ -31,6 +31,10 @@ _CHUNK = 1 << 20
 _SPACE = 2048
 """Bytes kept for ``exit.json`` from the start, so that a full disk cannot lose the result."""
 
+RESERVE = 64 << 20
+"""Bytes of the disk left to everybody else: below it, no output is taken from a job that runs. The control plane
+may live on the same disk, and one job's output must not take it down."""
+
 _F_SETPIPE_SZ = 1031
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -127,13 +131,16 @@ class _Run:
     def _copy(self, patience: float | None) -> int | None:
         """Move what is in the pipe to the log; 0 at its end, None if it is empty for now.
 
-        A full disk makes the job wait for room; once it has ended, for at most ``patience`` seconds.
+        A disk that is full but for ``RESERVE`` makes the job wait for room. Once it has ended, what is left in the
+        pipe may have of the reserve, and is waited with for at most ``patience`` seconds.
         """
         count = self.reader.readinto(self.buffer)
         written = 0
         deadline = time.monotonic() + (patience or 0)
         while count and written < count:
             try:
+                if patience is None and _free(self.log) < RESERVE:
+                    raise OSError(errno.ENOSPC, "What is left of the disk is in reserve")
                 written += os.write(self.log, self.buffer[written:count])
             except OSError as error:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -183,6 +190,12 @@ def _start(spec: dict, output: int, status: int) -> int:
         launch.launch(spec, status)
     finally:
         os._exit(126)
+
+
+def _free(file: int) -> int:
+    """Bytes that are free where this open file is."""
+    disk = os.fstatvfs(file)
+    return disk.f_bavail * disk.f_frsize
 
 
 def _become_subreaper() -> None:
