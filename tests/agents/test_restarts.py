@@ -154,6 +154,15 @@ async def test_the_keeper_is_killed_where_there_is_no_sandbox(bare: Host) -> Non
     await eventually(lambda: not _sleeping(b"12346"), 5)
 
 
+async def test_the_keeper_is_killed_and_the_jobs_own_variables_hide_nothing(bare: Host) -> None:
+    env = {"PERDURE_JOB_ID": "mine", "DSTACK_JOB_ID": "mine", "_PERDURE_TASK": "mine"}
+    job = await start(bare, "echo ready $PERDURE_JOB_ID; setsid sleep 12347 & sleep 12347", env=env)
+    await job.printed(b"ready mine")
+    bare.keeper_process(job.id).kill()
+    assert (await job.ended()).reason == "executor_error"
+    assert not _sleeping(b"12347")
+
+
 async def test_max_duration_is_measured_from_the_first_start(here: Host) -> None:
     job = await start(here, "echo ready; sleep 100", max_duration=1.5, stop_grace=0.5)
     await job.printed(b"ready")

@@ -14,7 +14,7 @@ from perdure.agents import archives, identity
 from perdure.agents.environment import job_environment, mpi_hostfile
 from perdure.agents.execution import ExecutionError
 from perdure.agents.instance import Instance
-from perdure.agents.process import sandbox
+from perdure.agents.process import sandbox, tree
 from perdure.agents.process.files import ProcessFiles
 from perdure.agents.process.user import JobUser
 from perdure.agents.protocol import SubmitBody, TaskConfig
@@ -118,6 +118,7 @@ def build(
     hostfile.write_text(mpi_hostfile(job))
     environment = {name: os.environ[name] for name in _FROM_HOST if name in os.environ}
     environment = {"PATH": _PATH, **environment, "HOME": str(files.home), "USER": user.name, "LOGNAME": user.name}
+    environment |= job_environment(job, str(where.working_dir), str(hostfile))
     words = [] if bwrap is None else _sandbox(bwrap, files, where, user, instance)
     return KeeperSpec(
         folder=str(files.task),
@@ -125,7 +126,7 @@ def build(
         boot=identity.boot_id(),
         python=str(Path(sys.executable).resolve()),
         argv=job.commands,
-        env=environment | job_environment(job, str(where.working_dir), str(hostfile)),
+        env=environment | {tree.MARK: str(task.id)},
         cwd=str(where.working_dir),
         uid=user.uid if user.change else None,
         gid=user.gid,

@@ -1,7 +1,7 @@
 """Ends every process of a job, and makes sure.
 
-While the keeper lives, everything of the job is below it. If it was killed, its orphans are told by their session
-and by the variable ``PERDURE_JOB_ID`` in their environment.
+While the keeper lives, everything of the job is below it. If it was killed, its orphans are told by a variable of
+their environment that is ours: no user's env can set it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from uuid import UUID
 from perdure.agents import disk
 from perdure.agents.process.descent import descendants
 from perdure.agents.process.files import ProcessFiles
+
+MARK = "_PERDURE_TASK"
+"""The variable with the task's id, set after the user's own."""
 
 _PATIENCE = 20.0
 """Seconds to end a tree. A process in an uninterruptible call of the kernel can take this long."""
@@ -38,7 +41,7 @@ def send(files: ProcessFiles, signum: int) -> None:
             _kill(pid, signum)
 
 
-async def kill(files: ProcessFiles, job_id: UUID) -> None:
+async def kill(files: ProcessFiles, task_id: UUID) -> None:
     """SIGKILL everything of the job until nothing is left and the keeper has written the end down.
 
     Raises:
@@ -53,7 +56,7 @@ async def kill(files: ProcessFiles, job_id: UUID) -> None:
             if not left and not disk.held(files.lock):
                 return
         else:
-            left = await asyncio.to_thread(_orphans, job_id)
+            left = await asyncio.to_thread(orphans, task_id)
             if not left and not disk.held(files.lock):
                 return
         for pid in left:
@@ -71,8 +74,9 @@ def _is_sandbox(pid: int) -> bool:
         return False
 
 
-def _orphans(job_id: UUID) -> list[int]:
-    marker = f"PERDURE_JOB_ID={job_id}".encode()
+def orphans(task_id: UUID) -> list[int]:
+    """Every process that carries the task's mark."""
+    marker = f"{MARK}={task_id}".encode()
     found = []
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
