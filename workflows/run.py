@@ -84,7 +84,7 @@ class RunWorkflow:
         try:
             self._inbox.append(NEWS.validate_python(news))
         except ValidationError as error:
-            workflow.logger.warning("dropped news that cannot be read: %s", error)
+            workflow.logger.warning("dropped news that cannot be read: %s", error.errors(include_input=False))
 
     @workflow.query(name="state")
     def state(self) -> dict[str, Any]:
