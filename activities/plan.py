@@ -17,7 +17,7 @@ from perdure.core.choices import Choice, choices, failures, placeable
 from perdure.model.api import LIST_OFFERS, PLAN, OfferQuery, OfferRows, Plan, PlannedOffer, PlanRequest
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.resources import Offer, OfferFailure, Requirements
-from perdure.spec import resolve
+from perdure.spec import parse_run, resolve, warnings
 from perdure.spec.effective import EffectiveRun
 from perdure.store import plans
 
@@ -60,6 +60,7 @@ class Planning:
             short_of=policy.nodes - placed,
             failures=tried,
             active=active,
+            warnings=warnings(parse_run(request.configuration)),
         )
 
     @activity.defn(name=LIST_OFFERS.name)

@@ -48,6 +48,13 @@ async def test_a_plan_lists_every_mistake(bench: Bench) -> None:
     assert {"comands", "nodes"} <= {error.path for error in plan.errors}
 
 
+async def test_a_plan_warns_of_what_has_no_effect_yet(bench: Bench) -> None:
+    mapped = HELLO | {"ports": ["9100:8000"], "home_dir": "/x"}
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=mapped))
+    assert plan.warnings[0] == "home_dir has no effect"
+    assert "9100 is not forwarded" in plan.warnings[1]
+
+
 async def test_sealed_names_count_as_given(bench: Bench) -> None:
     wants = HELLO | {"env": ["TOKEN"]}
     steps = Planning(bench.world)

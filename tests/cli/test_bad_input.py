@@ -94,6 +94,28 @@ def test_validate_says_of_each_file_whether_it_is_valid(perdure: Program, tmp_pa
     assert perdure("validate", "good.yml").code == 0
 
 
+def test_validate_says_what_this_version_cannot_run_and_what_is_not_set_here(perdure: Program, tmp_path: Path):
+    (tmp_path / "service.yml").write_text("type: service\ncommands: [serve]\nport: 80\n")
+    ended = perdure("validate", "service.yml")
+    assert ended.code == 0
+    sentence = "valid, but this version cannot run it yet: a service is not supported yet: this version runs tasks"
+    assert sentence in ended.err
+    (tmp_path / "env.yml").write_text(GOOD + "env: [PERDURE_UNSET_SECRET]\nports: ['9100:8000']\n")
+    ended = perdure("validate", "env.yml")
+    assert ended.code == 0
+    assert "env.yml is valid.\n" in ended.err
+    assert "Note: PERDURE_UNSET_SECRET is not set here" in ended.err
+    assert "Note: the local port 9100 is not forwarded yet" in ended.err
+
+
+def test_validate_tells_what_is_no_name_with_its_line(perdure: Program, tmp_path: Path):
+    (tmp_path / "typo.yml").write_text("type: task\nname: Typo_Name\ncommands: [a]\n")
+    ended = perdure("validate", "typo.yml")
+    assert ended.code == 1
+    assert "typo.yml:2" in ended.err
+    assert "is not a name: 'Typo_Name'" in ended.err
+
+
 def test_mistakes_that_the_worker_finds_get_their_lines(perdure: Program, fake: FakeClient):
     fake.plan_answer = api.Plan(
         name="x", errors=(FieldError(path="commands[0]", message="is odd", hint="make it even"),)

@@ -197,6 +197,30 @@ def test_an_ssh_fleet_is_told_which_fields_are_not_its_own() -> None:
     assert [error.path for error in caught.value.errors] == ["ssh_config", "resources", "idle_duration"]
 
 
+@pytest.mark.parametrize("kind", ["task\ncommands: [a]", "dev-environment\nide: vscode", "fleet\nnodes: 1"])
+def test_what_is_no_name_is_told_where_it_stands(kind: str) -> None:
+    document = spec.load_yaml(f"type: {kind}\nname: Typo_Name\n")
+    with pytest.raises(InvalidConfiguration) as caught:
+        spec.parse(document)
+    (error,) = caught.value.errors
+    assert (error.path, error.line) == ("name", len(kind.splitlines()) + 1)
+    assert "is not a name: 'Typo_Name'" in error.message
+
+
+def test_a_port_that_is_none_is_told_once() -> None:
+    for written in ("99999", "'99999:80'", "'80:0'"):
+        with pytest.raises(InvalidConfiguration) as caught:
+            spec.parse_run(task(f"ports: [{written}]"))
+        assert [error.path for error in caught.value.errors] == ["ports[0]"]
+
+
+def test_a_local_port_that_differs_is_warned_about() -> None:
+    run = spec.parse_run(task("ports: ['9100:8000', 80, '*:81']"))
+    (warning,) = spec.warnings(run)
+    assert "local port 9100 is not forwarded yet" in warning
+    assert "http://ADDRESS:8000" in warning
+
+
 def test_fields_without_effect_are_warned_about() -> None:
     run = spec.parse_run(task("home_dir: /home/x\nsetup: [a]"))
     assert spec.warnings(run) == ("home_dir has no effect", "setup has no effect")

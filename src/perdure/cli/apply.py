@@ -47,6 +47,7 @@ def apply_file(options: ApplyOptions) -> int:
         with source.explained():
             document = source.load()
         if options.name is not None:
+            check_names(options.project, options.name)
             document["name"] = options.name
         with source.explained(document):
             check(document)

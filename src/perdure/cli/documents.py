@@ -92,6 +92,30 @@ def check(document: Document) -> None:
         spec.parse_run(document, document.lines)
 
 
+def _tell_valid(source: Source, document: Document) -> None:
+    """That it is, whether this version could run it, and what it would take that is not here."""
+    from perdure import spec
+    from perdure.client.inputs import environment
+    from perdure.spec.refusals import refusals
+
+    if document.get("type") == "fleet":
+        say().print(f"{source.name} is valid.", markup=False)
+        return
+    run = spec.parse_run(document, document.lines)
+    not_yet = "; ".join(message for _, message, _ in refusals(run))
+    but = f"valid, but this version cannot run it yet: {not_yet}" if not_yet else "valid"
+    say().print(f"{source.name} is {but}.", markup=False, soft_wrap=True)
+    notes = list(spec.warnings(run))
+    try:
+        environment(document)
+    except InvalidConfiguration as error:
+        notes += [one.message for one in error.errors]
+    except UserError as error:
+        notes.append(error.message)
+    for note in notes:
+        say().print(f"  Note: {note}", markup=False, soft_wrap=True)
+
+
 def validate_all(files: list[str]) -> int:
     """Of ``perdure validate``: the exit code."""
     bad = 0
@@ -108,5 +132,5 @@ def validate_all(files: list[str]) -> int:
             show_error(error)
             bad += 1
         else:
-            say().print(f"{source.name} is valid.", markup=False)
+            _tell_valid(source, document)
     return 1 if bad else 0

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from pydantic_core import PydanticCustomError
-
 from perdure.spec.grammar.mounts import NetworkMount
-from perdure.spec.grammar.names import resource_name
 from perdure.spec.models.fleet import FleetConfiguration
-from perdure.spec.models.run import Task
+from perdure.spec.models.run import RunFields, Task
 
 Refusal: TypeAlias = tuple[str, str, str | None]
 """Path, message, hint."""
@@ -18,10 +15,17 @@ Refusal: TypeAlias = tuple[str, str, str | None]
 _NO_IMAGE = "leave it out, and set an image that has what the commands need"
 
 
-def refusals(run: Task, project: str) -> Iterator[Refusal]:
-    """(path, message, hint) of every field that could not be honoured."""
-    if run.name is not None:
-        yield from _name(run.name)
+def refusals(run: RunFields, project: str | None = None) -> Iterator[Refusal]:
+    """(path, message, hint) of every field that could not be honoured; ``project``: whose run it would be, if
+    that is known."""
+    if isinstance(run, Task):
+        yield from _of_task(run, project)
+    else:
+        kind = getattr(run, "type", "run")
+        yield "type", f"a {kind} is not supported yet: this version runs tasks", None
+
+
+def _of_task(run: Task, project: str | None) -> Iterator[Refusal]:
     if run.groups is not None:
         yield "groups", "node groups are not supported yet", "use nodes, and branch on $DSTACK_NODE_RANK"
     if run.docker:
@@ -43,7 +47,7 @@ def refusals(run: Task, project: str) -> Iterator[Refusal]:
     yield from _profile(run, project)
 
 
-def _profile(run: Task, project: str) -> Iterator[Refusal]:
+def _profile(run: Task, project: str | None) -> Iterator[Refusal]:
     for field, words in (
         ("schedule", "schedules are not supported yet"),
         ("utilization_policy", "utilization_policy is not supported yet"),
@@ -55,7 +59,7 @@ def _profile(run: Task, project: str) -> Iterator[Refusal]:
         if getattr(run, field):
             yield field, words, "fleets chooses among fleets" if field == "instances" else None
     for index, fleet in enumerate(run.fleets or ()):
-        if fleet.project is not None and fleet.project != project:
+        if project is not None and fleet.project not in (None, project):
             yield f"fleets[{index}]", "fleets of another project are not supported yet", None
 
 
@@ -78,8 +82,6 @@ _CLOUD_ONLY = (
 
 def fleet_refusals(fleet: FleetConfiguration) -> Iterator[Refusal]:
     """As ``refusals``, of a fleet; with the rules that need more than one field."""
-    if fleet.name is not None:
-        yield from _name(fleet.name)
     if fleet.ssh_config is not None:
         for field in _CLOUD_ONLY:
             if field in fleet.model_fields_set:
@@ -95,15 +97,16 @@ def fleet_refusals(fleet: FleetConfiguration) -> Iterator[Refusal]:
             yield field, f"{field} of a fleet is not supported yet", None
 
 
-def _name(name: str) -> Iterator[Refusal]:
-    try:
-        resource_name(name)
-    except PydanticCustomError as error:
-        context = error.context or {}
-        yield "name", str(context.get("text")), context.get("hint")
-
-
-def warnings(run: Task) -> tuple[str, ...]:
-    """Fields that are read for the sake of old files, and have no effect."""
+def warnings(run: RunFields) -> tuple[str, ...]:
+    """What is read and has no effect, or not yet all of it."""
     idle = [field for field in ("home_dir", "setup", "single_branch") if field in run.model_fields_set]
-    return tuple(f"{field} has no effect" for field in idle)
+    return tuple(f"{field} has no effect" for field in idle) + tuple(_not_forwarded(run))
+
+
+def _not_forwarded(run: RunFields) -> Iterator[str]:
+    for port in run.ports if isinstance(run, Task) else ():
+        if port.local_port not in (None, port.container_port):
+            yield (
+                f"the local port {port.local_port} is not forwarded yet: port {port.container_port} of the job is"
+                f" served at http://ADDRESS:{port.container_port}, where ADDRESS is its instance's"
+            )

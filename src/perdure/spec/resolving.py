@@ -57,11 +57,10 @@ def resolve(
     """
     lines = lines or lines_of(mapping)
     run = parse_run(mapping, lines)
-    if not isinstance(run, Task):
-        sentence = f"a {run.type} is not supported yet: this version runs tasks"
-        raise InvalidConfiguration([field_error("type", sentence, lines=lines)], source=source_of(mapping))
     errors = [field_error(*refusal, lines=lines) for refusal in refusals(run, project)]
-    if run.name not in (None, name) and not any(error.path == "name" for error in errors):
+    if not isinstance(run, Task):
+        raise InvalidConfiguration(errors, source=source_of(mapping))
+    if run.name not in (None, name):
         hint = "the name comes from the workflow id, run/{project}/{name}; leave it out or make both one"
         errors.append(field_error("name", f"is {run.name!r}, but the run is called {name!r}", hint, lines=lines))
     if (run.files or run.repos) and code is not None and not code:

@@ -22,6 +22,8 @@ def port(value: object) -> object:
     match = _PORT.fullmatch(str(value))
     if match is None:
         raise wrong(f"is not a port: {told(value)}", _HINT)
+    if any(number.isdigit() and not 1 <= int(number) <= 65535 for number in match.groups(default="")):
+        raise wrong(f"is not a port: {told(value)}", "a port is 1 to 65535")
     container = int(match["container"])
     match match["local"]:
         case None:

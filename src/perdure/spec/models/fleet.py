@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, mod
 from perdure.spec.grammar.base import Text, Written, text, told, whole, wrong
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
+from perdure.spec.grammar.names import ResourceName
 from perdure.spec.grammar.ranges import range_words
 from perdure.spec.models.profile import PlacementFields
 
@@ -137,7 +138,7 @@ class FleetConfiguration(PlacementFields):
     """A fleet as written; ``spec.check_fleet`` says whether it can be had."""
 
     type: Literal["fleet"]
-    name: Text | None = None
+    name: ResourceName | None = None
     placement: Literal["any", "cluster"] = "any"
     blocks: Blocks = 1
     nodes: Annotated[FleetNodes, BeforeValidator(read_nodes)] | None = None

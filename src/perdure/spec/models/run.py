@@ -10,7 +10,7 @@ from perdure.spec.grammar.base import Switch, Text, Written, not_empty, whole, w
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.mounts import FileItem, Mount, Repo
-from perdure.spec.grammar.names import GroupName, Python, Shell, User, WorkingDir
+from perdure.spec.grammar.names import GroupName, Python, ResourceName, Shell, User, WorkingDir
 from perdure.spec.grammar.ports import Port
 from perdure.spec.models.profile import ProfileFields
 
@@ -28,7 +28,7 @@ class RegistryAuthSpec(Written):
 class RunFields(ProfileFields):
     """What every run has."""
 
-    name: Text | None = None
+    name: ResourceName | None = None
     image: Text | None = None
     python: Python | None = None
     nvcc: Switch | None = None
