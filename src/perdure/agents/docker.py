@@ -94,12 +94,12 @@ class DockerPreparation:
 
     async def remove(self, task: TaskConfig, folder: Path) -> None:
         """Kill and delete the task's container, with its anonymous volumes. Safe to repeat, also at once. Needs no
-        engine for a task that never came to have one.
+        engine for a task that never came to have one; of one whose folder was deleted, only the engine can tell.
 
         Raises:
             EngineError, EngineUnreachable: it may still be there; ask again.
         """
-        if not (folder / ASKED).exists():
+        if not _may_have_container(folder):
             return
         if self._address is None:
             raise EngineUnreachable("this host", "there is none any more")
@@ -318,6 +318,10 @@ async def _answered(call: Callable[[], Awaitable[T]]) -> T:
             return await call()
         except EngineUnreachable:
             await asyncio.sleep(RETRY_DELAY)
+
+
+def _may_have_container(folder: Path) -> bool:
+    return (folder / ASKED).exists() or not folder.exists()
 
 
 async def remove_containers(engine: Engine, task: TaskConfig, folder: Path) -> None:

@@ -50,7 +50,7 @@ class Runner:
         Raises:
             RunnerNotStarted
         """
-        await self._started()
+        await self.settled()
         if self.process is None:
             # In a task of its own: a start that nobody waits for any more is still known to who kills.
             self._starting = asyncio.create_task(self._zygote.start_runner(self._folder))
@@ -117,12 +117,12 @@ class Runner:
 
     async def kill(self) -> None:
         """SIGKILL, and wait until it is gone."""
-        await self._started()
+        await self.settled()
         if (process := self.process) is not None:
             process.kill()
             await process.gone()
 
-    async def _started(self) -> None:
+    async def settled(self) -> None:
         """Until a start that is under way is over."""
         if self._starting is not None:
             await asyncio.wait([self._starting])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from starlette.exceptions import HTTPException
 
-from perdure.agents import disk, identity
+from perdure.agents import disk, identity, remains
 from perdure.agents.execution import ExecutionError
 from perdure.agents.executors import container, executor, preparation
 from perdure.agents.instance import Instance
@@ -117,6 +117,16 @@ class Task:
             await asyncio.shield(self._removing)
         except (ExecutionError, OSError) as error:
             raise HTTPException(500, f"{self.config.name} could not be removed: {error}") from error
+
+    async def vanish(self) -> None:
+        """End it without its files, which somebody deleted, and delete what it has elsewhere."""
+        await _leave(self._life)
+        try:
+            await self._runner.settled()
+            await asyncio.to_thread(remains.end_tasks, {self.config.id})
+            await preparation(self.config, self._instance, self._shim_folder).remove(self.config, self.folder)
+        except (OSError, ExecutionError):
+            _LOG.exception("task %s: something of it is left", self.config.id)
 
     async def _live(self, older: Sequence[Task]) -> None:
         try:

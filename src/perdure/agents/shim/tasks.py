@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 import time
@@ -86,6 +87,10 @@ class Tasks:
             self._tasks.pop(task_id, None)
         else:
             self._keep(self._fences.without(task_id, time.time()))
+
+    async def vanish(self) -> None:
+        """Their folder was deleted: end all of them."""
+        await asyncio.gather(*(task.vanish() for task in self.all()))
 
     def _fence(self, config: TaskConfig) -> None:
         if self._fences.passes(config):
