@@ -105,8 +105,11 @@ async def hold(client: PerdureClient, count: int) -> list[tuple[str, UUID]]:
     runs = [name("idle") for _ in range(count)]
     ids = await asyncio.gather(*(client.apply(PROJECT, run, task("exec sleep 600", retry=True)) for run in runs))
     held = list(zip(runs, ids, strict=True))
-    await asyncio.gather(*(status(client, run, run_id, "running") for run, run_id in held))
-    return held
+    while True:  # one reader for all: fifty would be the load that is measured
+        rows = {row.run_id: row.status for row in await client.list_runs(PROJECT, limit=2 * count)}
+        if all(rows.get(run_id) == "running" for run_id in ids):
+            return held
+        await asyncio.sleep(0.2)
 
 
 async def let_go(client: PerdureClient, held: list[tuple[str, UUID]]) -> None:

@@ -34,7 +34,8 @@ class Stack:
     def processes(self) -> dict[str, list[psutil.Process]]:
         """The stack's own processes by part, and all agents of its instances together."""
         pids = json.loads((self.home / "stack.json").read_text())["pids"]
-        parts = {name: _family(pid) for name, pid in pids.items() if psutil.pid_exists(pid)}
+        supervisor = psutil.Process(pids.pop("supervisor"))
+        parts = {"supervisor": [supervisor], **{name: _family(pid) for name, pid in pids.items()}}
         marker = str(self.home / "instances")
         agents = [it for it in psutil.process_iter(["cmdline"]) if marker in " ".join(it.info["cmdline"] or ())]
         known = {process.pid for processes in parts.values() for process in processes}
