@@ -280,6 +280,7 @@ def test_the_wait_for_capacity_uses_its_window_in_full() -> None:
     [withdraw] = only(run.wait(0.1), core.WithdrawClaim)
     [close] = run.happen(happened.Withdrawn(claim_id=withdraw.claim_id, key=withdraw.key))
     assert (close.status, close.reason) == (RunStatus.FAILED, RunReason.RETRY_LIMIT_EXCEEDED)
+    assert close.message == "the no-capacity window of 1m40s is over: full"
 
 
 def test_failed_placements_back_off_and_the_last_try_is_at_the_end_of_the_window() -> None:
@@ -295,6 +296,7 @@ def test_failed_placements_back_off_and_the_last_try_is_at_the_end_of_the_window
             run.wait((run.wake_at - run.now).total_seconds())
     assert times == [0, 15, 40]
     assert run.state.ending is RunReason.RETRY_LIMIT_EXCEEDED
+    assert run.state.ending_message == "the no-capacity window of 40s is over"
 
 
 def test_max_attempts_counts_every_submission() -> None:
@@ -307,6 +309,7 @@ def test_max_attempts_counts_every_submission() -> None:
     run.ready()
     run.happen(run.ended(0, ERROR))
     assert run.state.ending is RunReason.RETRY_LIMIT_EXCEEDED
+    assert run.state.ending_message.startswith("gave up after 3 tries: node 0 ")
 
 
 @pytest.mark.parametrize("reason", list(JobReason))

@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
+from perdure.model.durations import in_words
 from perdure.spec.grammar import cron, durations, env, hardware, mounts, names, ports, ranges
 from perdure.spec.models import fleet
 
@@ -74,7 +75,7 @@ def test_only_idle_durations_take_a_negative_number_for_off() -> None:
     [(None, "off"), (0, "0s"), (90, "1m30s"), (3600, "1h"), (0.5, "0.5s"), (259200, "3d"), (604800, "1w")],
 )
 def test_durations_in_words(seconds: float | None, words: str) -> None:
-    assert durations.in_words(seconds) == words
+    assert in_words(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,18 @@ async def test_several_nodes_need_a_cluster(inventory: Inventory):
     assert "placement: cluster" in answer.message
 
 
+async def test_refusal_by_a_full_fleet_says_how_to_wait_for_a_place(inventory: Inventory):
+    await inventory.fleet(nodes=(0, 1))
+    await inventory.claim()
+    _, refused = await inventory.claim(wait=False)
+    assert refused.status is ClaimStatus.REFUSED
+    assert refused.message.endswith("; `retry: true` makes a run wait for a place")
+    _, after_waiting = await inventory.claim(wait=False, keep=15.0)
+    assert "retry" not in after_waiting.message
+    _, too_many = await inventory.claim(wait=False, nodes=2)
+    assert "retry" not in too_many.message
+
+
 async def test_refusal_says_every_fleet_and_offer_and_why(inventory: Inventory):
     inventory.catalog = [HERE, GPU]
     await inventory.fleet()
@@ -102,8 +114,7 @@ async def test_refusal_says_every_fleet_and_offer_and_why(inventory: Inventory):
     assert [it.why for it in answer.tried] == ["has 2 CPUs, wanted 64..", "has 16 CPUs, wanted 64.."]
     assert await inventory.again(request) == answer
     assert answer.message == (
-        "no capacity for an instance: local has 2 CPUs, wanted 64..; "
-        f"1 more in `perdure run get {request.run_id}`"
+        f"no capacity for an instance: local has 2 CPUs, wanted 64..; 1 more in `perdure run get {request.run_id}`"
     )
     async with inventory.db.transaction() as tx:
         (shown,) = await reads.list_runs(tx, RunQuery(project="main", run_id=request.run_id))

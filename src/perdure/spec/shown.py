@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from perdure.model.durations import in_words
 from perdure.model.policy import Retry
 from perdure.model.resources import GpuNeed, Requirements, Span
 from perdure.spec.effective import EffectiveRun
-from perdure.spec.grammar.durations import in_words
 from perdure.spec.grammar.ranges import range_words
 
 

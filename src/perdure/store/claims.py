@@ -10,8 +10,8 @@ from sqlalchemy import DateTime, Row, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from perdure.core.allocation import Offers, Wish
-from perdure.core.choices import failures
+from perdure.core.allocation import Offers, Pool, Wish
+from perdure.core.choices import choices, failures
 from perdure.model.events import ClaimGranted, Nudge, Placement
 from perdure.model.messages import ClaimAnswer, ClaimRequest
 from perdure.model.resources import Offer, OfferFailure
@@ -143,8 +143,19 @@ async def _not_now(
     if request.wait:
         await tx.execute(_WAITS, values)
         return ClaimAnswer(status=ClaimStatus.WAITING, message=message, tried=tried, nudges=nudges)
-    await tx.execute(_REFUSE, values)
+    if not request.keep and _worth_waiting(state, wish):
+        message += "; `retry: true` makes a run wait for a place"
+    await tx.execute(_REFUSE, values | {"message": message})
     return ClaimAnswer(status=ClaimStatus.REFUSED, message=message, tried=tried, nudges=nudges)
+
+
+def _worth_waiting(state: Pool, wish: Wish) -> bool:
+    """Some fleet could hold all of it, were it not for others."""
+    return any(
+        it.fleet.nodes_max is None or it.fleet.nodes_max >= wish.nodes
+        for it in choices(state, wish)
+        if it.availability != "available"
+    )
 
 
 def shape(request: ClaimRequest) -> str:

@@ -21,7 +21,7 @@ from perdure.core.run.commands import (
     StopJob,
     WithdrawClaim,
 )
-from perdure.core.run.retry import covered, deadline, event_of, failed, pause, refusal, resume_at
+from perdure.core.run.retry import covered, deadline, event_of, failed, gave_up, pause, refusal, resume_at
 from perdure.core.run.state import Issued, Job, Phase, Replica, RunState, Stop
 from perdure.model.ends import end_words
 from perdure.model.statuses import (
@@ -98,15 +98,17 @@ def _verdict(state: RunState, now: datetime) -> EndRun | None:
 def _final_failure(state: RunState, replica: Replica, now: datetime) -> EndRun | None:
     if replica.failure is not None:
         reason = refusal(state, replica, replica.failure.event, now) if not replica.jobs else None
-        return EndRun(reason=reason, message=replica.failure.message) if reason else None
+        words = gave_up(state, replica, replica.failure.event, replica.failure.message)
+        return EndRun(reason=reason, message=words) if reason else None
     if replica.phase is Phase.WAITING:
         end = deadline(state, replica)
         if end is not None and now >= end:
-            return EndRun(reason=RunReason.RETRY_LIMIT_EXCEEDED, message=replica.message)
+            words = gave_up(state, replica, RetryEvent.NO_CAPACITY, replica.message)
+            return EndRun(reason=RunReason.RETRY_LIMIT_EXCEEDED, message=words)
     for job in replica.jobs:
         reason = refusal(state, replica, event_of(job), now) if failed(job) else None
         if reason is not None:
-            return EndRun(reason=reason, message=_how_it_ended(job))
+            return EndRun(reason=reason, message=gave_up(state, replica, event_of(job), _how_it_ended(job)))
     return None
 
 

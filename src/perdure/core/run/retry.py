@@ -13,6 +13,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from perdure.core.run.state import Job, Replica, RunState
+from perdure.model.durations import in_words
 from perdure.model.statuses import JOB_REASONS, JobReason, JobStatus, RetryEvent, RunReason
 
 
@@ -51,6 +52,18 @@ def refusal(state: RunState, replica: Replica, event: RetryEvent | None, now: da
     if retry.max_attempts is not None and replica.submission + 1 >= retry.max_attempts:
         return RunReason.RETRY_LIMIT_EXCEEDED
     return None
+
+
+def gave_up(state: RunState, replica: Replica, event: RetryEvent | None, message: str) -> str:
+    """How a failure that is final ends the run, in words: also what of its ``retry`` is used up."""
+    retry = state.policy.retry
+    if retry is None or not covered(state, event):
+        return message
+    if event is RetryEvent.NO_CAPACITY:
+        spent = f"the no-capacity window of {in_words(retry.duration)} is over"
+    else:
+        spent = f"gave up after {replica.submission + 1} tries"
+    return f"{spent}: {message}" if message else spent
 
 
 def pause(state: RunState, replica: Replica) -> float:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from perdure.model.durations import in_words
 from perdure.spec.grammar.base import SWITCHES, told, wrong
 
 OFF: Final = "off"
@@ -60,19 +61,6 @@ def lasting(least: int, most: int | None = None) -> Callable[[int], int]:
         return value
 
     return check
-
-
-def in_words(value: float | None) -> str:
-    """``5m``, ``1h30m``, ``off`` for None."""
-    if value is None:
-        return OFF
-    if value != int(value) or value == 0:
-        return f"{value:g}s"
-    left, words = int(value), ""
-    for unit in ("w", "d", "h", "m", "s"):
-        amount, left = divmod(left, _UNITS[unit])
-        words += f"{amount}{unit}" if amount else ""
-    return words
 
 
 def _parse(value: object) -> int:
