@@ -315,6 +315,9 @@ def test_doctor_fails_when_something_is_broken(perdure: Program, fake: FakeClien
     ended = perdure("doctor")
     assert ended.code == 1
     assert "x holds twice" in ended.out
+    assert ended.out.endswith("\n1 invariant is broken.\n")
+    fake.checks = fake.checks[:1]
+    assert perdure("doctor").out.endswith("\nAll invariants hold.\n")
 
 
 def test_a_fleet_is_made_by_apply(perdure: Program, fake: FakeClient):

@@ -23,4 +23,15 @@ def examine(*, json: bool) -> int:
             out().print(check.invariant, markup=False)
             for finding in check.findings:
                 out().print(f"    {finding}", markup=False)
+        out().print(_summary(sum(not check.ok for check in checks)))
     return 0 if all(check.ok for check in checks) else 1
+
+
+def _summary(broken: int) -> str:
+    match broken:
+        case 0:
+            return "All invariants hold."
+        case 1:
+            return "1 invariant is broken."
+        case _:
+            return f"{broken} invariants are broken."
