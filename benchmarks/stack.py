@@ -25,6 +25,8 @@ class Stack:
     home: Path
     ready_seconds: float
     environment: dict[str, str]
+    strangers: frozenset[int]
+    """Agents of other installations, that ran before."""
 
     def perdure(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -36,10 +38,15 @@ class Stack:
         pids = json.loads((self.home / "stack.json").read_text())["pids"]
         supervisor = psutil.Process(pids.pop("supervisor"))
         parts = {"supervisor": [supervisor], **{name: _family(pid) for name, pid in pids.items()}}
-        marker = str(self.home / "instances")
-        agents = [it for it in psutil.process_iter(["cmdline"]) if marker in " ".join(it.info["cmdline"] or ())]
         known = {process.pid for processes in parts.values() for process in processes}
-        return {**parts, "agents": [process for process in agents if process.pid not in known]}
+        agents = [process for process in _agents() if process.pid not in known | self.strangers]
+        return {**parts, "agents": agents}
+
+
+def _agents() -> list[psutil.Process]:
+    """Shims, zygotes and runners of any installation."""
+    every = psutil.process_iter(["cmdline"])
+    return [process for process in every if "perdure.agents" in " ".join(process.info["cmdline"] or ())]
 
 
 def _family(pid: int) -> list[psutil.Process]:
@@ -53,9 +60,10 @@ def fresh() -> Iterator[Stack]:
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as folder:
         home = Path(folder) / "home"
         environment = {**os.environ, "PERDURE_HOME": str(home), "PERDURE_TIMING": json.dumps(TIMING)}
+        strangers = frozenset(process.pid for process in _agents())
         began = time.perf_counter()
         subprocess.run([PERDURE, "up", "--detach"], env=environment, check=True, capture_output=True, timeout=120)
-        stack = Stack(home, time.perf_counter() - began, environment)
+        stack = Stack(home, time.perf_counter() - began, environment, strangers)
         try:
             yield stack
         finally:
@@ -63,12 +71,13 @@ def fresh() -> Iterator[Stack]:
 
 
 def usage(stack: Stack, seconds: float) -> dict[str, tuple[float, float]]:
-    """Per part: percent of one core over that time, and resident memory in MiB."""
+    """Per part: percent of one core over that time, and memory in MiB (shared pages by their share: PSS)."""
     processes = stack.processes()
     before = {part: _cpu(members) for part, members in processes.items()}
     time.sleep(seconds)
     return {
-        part: (100 * (_cpu(members) - before[part]) / seconds, _rss(members)) for part, members in processes.items()
+        part: (100 * (_cpu(members) - before[part]) / seconds, _memory(members))
+        for part, members in processes.items()
     }
 
 
@@ -81,9 +90,9 @@ def _cpu(members: list[psutil.Process]) -> float:
     return total
 
 
-def _rss(members: list[psutil.Process]) -> float:
+def _memory(members: list[psutil.Process]) -> float:
     total = 0
     for process in members:
         with contextlib.suppress(psutil.NoSuchProcess):
-            total += process.memory_info().rss
+            total += process.memory_full_info().pss
     return total / 1024**2
