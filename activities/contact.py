@@ -16,8 +16,9 @@ from activities.world import World
 from perdure.agents.client import RunnerClient, ShimClient
 from perdure.agents.protocol import TaskInfo
 from perdure.backends import Backend, Endpoint
-from perdure.model.errors import AgentRefused, AgentUnreachable, ControlPlaneError
-from perdure.model.messages import JobStep
+from perdure.model.errors import AgentRefused, AgentUnreachable, ControlPlaneError, InstanceGone
+from perdure.model.messages import JobOutcome, JobStep
+from perdure.model.statuses import JobReason
 from perdure.store import instances, jobs
 from perdure.store.instances import InstanceRecord
 from perdure.store.jobs import JobContext
@@ -97,8 +98,8 @@ class Patience:
                 return answer
 
     async def missed(self, error: AgentUnreachable) -> None:
-        """Waits before the next try, or raises the error again: the limit is over."""
-        if self.over:
+        """Waits before the next try, or raises the error again: the limit is over, or the instance is gone."""
+        if self.over or isinstance(error, InstanceGone):
             raise error
         await asyncio.sleep(min(self._pause, max(self.limit - self.silence, 0.01)))
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
@@ -164,6 +165,13 @@ async def task_of(shim: ShimClient, task_id: UUID, *, seen: str = "", wait: floa
         if error.status in NOT_IT:
             raise AgentUnreachable(f"another agent answers in its place: {error.message}") from error
         raise
+
+
+def gone(error: InstanceGone) -> JobOutcome:
+    """Of a job whose instance is gone."""
+    return JobOutcome(
+        reason=JobReason.INSTANCE_UNREACHABLE, message=error.message, unreachable=True, instance_gone=True
+    )
 
 
 def _silence_so_far(details: Sequence[Any]) -> float:

@@ -8,14 +8,14 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.contact import Patience, Place, heartbeats, task_of
+from activities.contact import Patience, Place, gone, heartbeats, task_of
 from activities.errors import translated
 from activities.requests import outcome_of_task, ports_of, submit_body, task_config
 from activities.world import World
 from perdure.agents.client import RunnerClient, ShimClient
 from perdure.agents.protocol import RunnerState, TaskInfo, TaskStatus
 from perdure.model.activities import START_JOB, SUBMIT_TASK
-from perdure.model.errors import AgentRefused, AgentUnreachable, NotFound, UserError
+from perdure.model.errors import AgentRefused, AgentUnreachable, InstanceGone, NotFound, UserError
 from perdure.model.messages import CodeRef, JobOutcome, JobStep
 from perdure.model.statuses import JobReason, JobStatus
 from perdure.store import jobs
@@ -137,6 +137,8 @@ class Starting:
 
 
 def _gave_up(error: AgentUnreachable, patience: Patience) -> JobOutcome:
+    if isinstance(error, InstanceGone):
+        return gone(error)
     return JobOutcome(
         reason=JobReason.WAITING_RUNNER_LIMIT_EXCEEDED,
         message=f"its host did not answer for {patience.silence:.0f} s: {error.message}",

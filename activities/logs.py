@@ -8,7 +8,7 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.contact import Patience, Place, heartbeats, task_of
+from activities.contact import Patience, Place, gone, heartbeats, task_of
 from activities.copying import LogCopy
 from activities.errors import translated
 from activities.jobs import LOST
@@ -17,7 +17,7 @@ from activities.world import World
 from perdure.agents.client import RunnerClient
 from perdure.agents.protocol import RunnerState, TaskStatus
 from perdure.model.activities import WATCH_JOB
-from perdure.model.errors import AgentRefused, AgentUnreachable
+from perdure.model.errors import AgentRefused, AgentUnreachable, InstanceGone
 from perdure.model.messages import JobOutcome, JobStep
 from perdure.model.statuses import JobReason
 from perdure.store import jobs
@@ -108,6 +108,8 @@ class _Watch:
         return outcome_of_state(await runner.state())
 
     def _out_of_reach(self, error: AgentUnreachable) -> JobOutcome:
+        if isinstance(error, InstanceGone):
+            return gone(error)
         silence = f"did not answer for {self.patience.silence:.0f} s: {error.message}"
         if self.host_answers:
             return JobOutcome(reason=JobReason.EXECUTOR_ERROR, message=f"its runner {silence}")

@@ -9,7 +9,7 @@ from activities.copying import LogCopy, close_log
 from activities.world import World
 from perdure.agents.client import RunnerClient, ShimClient
 from perdure.agents.protocol import RunnerState, StopBody, TaskInfo, TaskStatus, Terminate
-from perdure.model.errors import AgentRefused, AgentUnreachable
+from perdure.model.errors import AgentRefused, AgentUnreachable, InstanceGone
 from perdure.model.messages import JobOutcome, JobStep
 from perdure.model.statuses import JobReason
 from perdure.store import jobs
@@ -35,6 +35,9 @@ async def remove(world: World, step: JobStep, patience: Patience) -> JobOutcome:
     removal = _Removal(world, step, place, patience)
     try:
         await removal.carry_out()
+    except InstanceGone as error:
+        await close_log(world, step.key.job_id, removal.copy.missing, "its host is gone")
+        return JobOutcome(message=error.message, unreachable=True, instance_gone=True)
     except (AgentUnreachable, AgentRefused) as error:
         await close_log(world, step.key.job_id, removal.copy.missing, "its host could not be reached")
         return JobOutcome(message=f"its host could not be asked: {error.message}", unreachable=True)

@@ -179,6 +179,7 @@ class JobWorkflow:
             message=outcome.message,
             at=workflow.now(),
             quarantine=removed.unreachable or removed.reason is JobReason.EXECUTOR_ERROR,
+            instance_gone=removed.instance_gone,
         )
         nudges = await transact(do.END_JOB, end, timing, summary=f"end: {outcome.reason.value}")
         words = end_words(outcome.reason, outcome.exit_status, outcome.message)

@@ -12,11 +12,11 @@ from activities.sweeping.suspicion import Suspicion
 from activities.sweeping.together import together
 from activities.world import World
 from perdure.agents.client import ShimClient
-from perdure.model.errors import AgentUnreachable
+from perdure.model.errors import AgentUnreachable, InstanceGone
 from perdure.model.messages import Finding
 from perdure.model.resources import Offer, Requirements
 from perdure.model.statuses import InstanceStatus
-from perdure.store import ends, instances, sweeping
+from perdure.store import ends, instances, lives, sweeping
 from perdure.store.instances import InstanceRecord
 from perdure.store.sweeping import Quarantine
 
@@ -50,6 +50,8 @@ class AgentsLook:
         try:
             shim = await self.world.agents.shim(await endpoint_of(self.world, instance))
             tasks = await shim.tasks()
+        except InstanceGone as error:
+            return await self._gone(instance, error.message)
         except AgentUnreachable:
             return []  # its jobs' watches and its own workflow decide what that means
         async with self.world.database.transaction() as tx:
@@ -58,6 +60,22 @@ class AgentsLook:
         stale = [task.id for task in tasks.tasks if task.id not in waiting]
         found = await together(self._stale(instance, shim, task_id) for task_id in stale)
         return found + await together(self._quarantined(instance, shim, lost) for lost in quarantined)
+
+    async def _gone(self, instance: InstanceRecord, message: str) -> list[Finding]:
+        """No job of it is left that would find out."""
+        async with self.world.database.transaction() as tx:
+            if await sweeping.has_living_jobs(tx, instance.instance_id):
+                return []
+            nudges = await lives.vanished(tx, instance.instance_id, message, self._offers)
+        return [
+            Finding(
+                kind="lost-instance",
+                subject=str(instance.instance_id),
+                message=f"{instance.name}: {message}",
+                nudges=nudges,
+                settled=True,
+            )
+        ]
 
     async def _stale(self, instance: InstanceRecord, shim: ShimClient, task_id: UUID) -> list[Finding]:
         async with self.world.database.transaction() as tx:

@@ -15,7 +15,7 @@ from activities.sweeping.together import together
 from activities.world import World
 from perdure.model.events import JobStop, Nudge
 from perdure.model.ids import instance_workflow_id, job_workflow_id
-from perdure.model.messages import Finding, InstanceInput, JobEnd, JobKey, JobStep, RunRecord
+from perdure.model.messages import Finding, InstanceInput, JobEnd, JobKey, JobOutcome, JobStep, RunRecord
 from perdure.model.resources import Offer, Requirements
 from perdure.model.statuses import JOB_REASONS, RUN_REASONS, JobReason, RunReason
 from perdure.store import claims, ends, runs, sweeping
@@ -104,7 +104,7 @@ class RowsLook:
         step = JobStep(key=job.key, claim_id=job.claim_id, instance_id=job.instance_id, timing=self.world.timing)
         removed = await remove(self.world, step, Patience(self.world.timing.abort_bound))
         async with self.world.database.transaction() as tx:
-            nudges = await ends.end_job(tx, _end(job, quarantine=removed.unreachable), self._offers)
+            nudges = await ends.end_job(tx, _end(job, removed), self._offers)
         message = f"{workflow_id} is closed: its task is killed and its blocks are released"
         if removed.unreachable:
             message = f"{workflow_id} is closed, and {removed.message}: its blocks are quarantined"
@@ -170,7 +170,7 @@ def _closed(run_id: UUID, standing: Standing) -> RunRecord:
     )
 
 
-def _end(job: MindedJob, *, quarantine: bool) -> JobEnd:
+def _end(job: MindedJob, removed: JobOutcome) -> JobEnd:
     reason = JobReason.TERMINATED_BY_SERVER
     return JobEnd(
         key=job.key,
@@ -181,5 +181,6 @@ def _end(job: MindedJob, *, quarantine: bool) -> JobEnd:
         reason=reason,
         message="its workflow was closed without it",
         at=datetime.now(UTC),
-        quarantine=quarantine,
+        quarantine=removed.unreachable,
+        instance_gone=removed.instance_gone,
     )

@@ -62,10 +62,11 @@ async def test_what_is_left_of_a_killed_shim_without_a_folder_is_found_and_ended
     job = await start(doomed, "echo ready; setsid sleep 1000 & sleep 1000")
     await job.printed(b"ready")
     assert doomed.process is not None
-    assert remains.shims_below([doomed.folder.parent]) == [doomed.process.pid]
+    ours = doomed.folder.__eq__
+    assert [shim.pid for shim in remains.shims(ours)] == [doomed.process.pid]
     doomed.kill_shim()
     shutil.rmtree(doomed.folder)
-    assert remains.tasks_below([doomed.folder.parent]) == {job.id}
+    assert remains.tasks(ours) == {job.id}
     await asyncio.to_thread(remains.end_tasks, {job.id, uuid4()})
     assert doomed.left_over() == []
 

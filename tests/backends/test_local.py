@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -21,7 +22,10 @@ from perdure.backends import Order
 from perdure.backends.local import LocalBackend
 from perdure.backends.local_shims import Folder, revive
 from perdure.backends.places import outside
+from perdure.model.errors import InstanceGone
 from perdure.model.resources import Requirements
+from perdure.stack.home import Home
+from perdure.stack.living import delete
 
 INSTALLATION = uuid4()
 
@@ -197,6 +201,52 @@ async def test_an_instance_whose_shim_is_dead_is_terminated_with_its_job(
     assert (await local.terminate(wanted.instance_id)).gone
     assert processes_of(job) == []
     assert not folder_of(home, wanted.instance_id).path.exists()
+
+
+async def test_an_instance_whose_folder_was_deleted_is_gone_with_its_job(
+    local: LocalBackend, agents: Agents, home: Path
+) -> None:
+    wanted = order(local)
+    await local.create(wanted)
+    await healthy(local, agents, wanted)
+    job = await run_job(local, agents, wanted, "sleep 1000")
+    folder = folder_of(home, wanted.instance_id)
+    work_dir, shim = Path((folder.read() or {})["work_dir"]), folder.shim()
+    assert shim is not None
+    os.kill(shim.pid, signal.SIGKILL)
+    shutil.rmtree(folder.path)
+    assert not await local.find(wanted.instance_id)
+    with pytest.raises(InstanceGone, match="was deleted"):
+        await local.endpoint(wanted.instance_id, wanted.token)
+    assert processes_of(job), "nobody is left who would end it"
+    assert (await local.terminate(wanted.instance_id)).gone
+    assert processes_of(job) == []
+    assert not work_dir.exists()
+
+
+async def test_nothing_of_a_deleted_folder_outlives_a_home_that_is_deleted(
+    local: LocalBackend, agents: Agents, home: Path
+) -> None:
+    left, other = order(local), order(local, "local-1")
+    jobs: list[UUID] = []
+    for wanted in (left, other):
+        await local.create(wanted)
+        await healthy(local, agents, wanted)
+        jobs.append(await run_job(local, agents, wanted, "sleep 1000"))
+    shims = [shim for one in (left, other) if (shim := folder_of(home, one.instance_id).shim()) is not None]
+    work_dirs = [Path((folder_of(home, one.instance_id).read() or {})["work_dir"]) for one in (left, other)]
+    os.kill(shims[0].pid, signal.SIGKILL)
+    os.kill(shims[1].pid, signal.SIGSTOP)  # one that does not notice
+    for wanted in (left, other):
+        shutil.rmtree(folder_of(home, wanted.instance_id).path)
+    stack = Home(home)
+    stack.state_file.write_text("{}")
+    await delete(stack)
+    assert [process for job in jobs for process in processes_of(job)] == []
+    assert not any(shim.alive for shim in shims)
+    assert not home.exists()
+    assert not any(path.exists() for path in work_dirs)
+    home.mkdir()
 
 
 async def test_an_instance_that_is_being_terminated_is_not_revived(local: LocalBackend, home: Path) -> None:

@@ -11,10 +11,11 @@ import os
 import re
 import signal
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from uuid import UUID
 
+from perdure.agents.identity import Process
 from perdure.agents.process import tree
 from perdure.agents.process.descent import descendants
 
@@ -25,28 +26,28 @@ _SHIM = (b"-m", b"perdure.agents.shim", b"--folder")
 _PATIENCE = 20.0
 
 
-def shims_below(instances: Collection[Path]) -> list[int]:
-    """The shims of folders in ``instances``, there or deleted."""
-    found: list[int] = []
+def shims(ours: Callable[[Path], bool]) -> list[Process]:
+    """The living shims of folders that are ``ours``, there or deleted."""
+    found: list[Process] = []
     for pid, words in _command_lines():
-        if tuple(words[1:4]) == _SHIM and len(words) > 4 and Path(os.fsdecode(words[4])).parent in instances:
-            found.append(pid)
+        if tuple(words[1:4]) == _SHIM and len(words) > 4 and ours(Path(os.fsdecode(words[4]))):
+            found += filter(None, [Process.of(pid)])
     return found
 
 
-def tasks_below(instances: Collection[Path]) -> set[UUID]:
-    """The tasks of folders in ``instances``, there or deleted, that have a runner or a keeper."""
-    return {task for _, folder, task in _agents() if folder.parent in instances}
+def tasks(ours: Callable[[Path], bool]) -> set[UUID]:
+    """The tasks of shims' folders that are ``ours``, there or deleted, that have a runner or a keeper."""
+    return {task for _, folder, task in _agents() if ours(folder)}
 
 
-def end_tasks(tasks: Collection[UUID]) -> None:
+def end_tasks(ended: Collection[UUID]) -> None:
     """SIGKILL every process of these tasks, until none is left.
 
     Raises:
         StillAlive
     """
     deadline = time.monotonic() + _PATIENCE
-    while left := _processes_of(tasks):
+    while left := _processes_of(ended):
         if time.monotonic() > deadline:
             raise tree.StillAlive(f"Processes survived SIGKILL for {_PATIENCE:.0f} s.")
         for pid in left:
@@ -55,10 +56,10 @@ def end_tasks(tasks: Collection[UUID]) -> None:
         time.sleep(0.02)
 
 
-def _processes_of(tasks: Collection[UUID]) -> list[int]:
-    agents = [pid for pid, _, task in _agents() if task in tasks]
+def _processes_of(ended: Collection[UUID]) -> list[int]:
+    agents = [pid for pid, _, task in _agents() if task in ended]
     below = [pid for agent in agents for pid in descendants(agent)]
-    marked = [pid for task in tasks for pid in tree.orphans(task)]
+    marked = [pid for task in ended for pid in tree.orphans(task)]
     return [pid for pid in dict.fromkeys([*agents, *below, *marked]) if not _is_zombie(pid)]
 
 

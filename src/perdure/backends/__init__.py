@@ -60,7 +60,13 @@ class Backend(Protocol):
 
     async def find(self, instance_id: UUID) -> bool: ...
 
-    async def endpoint(self, instance_id: UUID, token: str) -> Endpoint: ...
+    async def endpoint(self, instance_id: UUID, token: str) -> Endpoint:
+        """Of an instance that was made.
+
+        Raises:
+            InstanceGone: it is there no more, whoever ended it.
+        """
+        ...
 
     async def address(self, instance_id: UUID) -> str | None:
         """Where the other nodes reach it (an IP); None while the provider has not said."""

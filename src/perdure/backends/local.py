@@ -19,10 +19,10 @@ from uuid import UUID
 from perdure.agents.client import Agents
 from perdure.backends import Endpoint, Order, ProviderInstance
 from perdure.backends.hardware import container_engine, this_machine
-from perdure.backends.local_end import terminate
+from perdure.backends.local_end import end_remains, terminate
 from perdure.backends.local_shims import LONGEST_INSIDE, Folder, folders
 from perdure.backends.places import root_state, short_path
-from perdure.model.errors import CapacityError
+from perdure.model.errors import CapacityError, InstanceGone
 from perdure.model.messages import Termination
 from perdure.model.resources import Offer, Requirements
 
@@ -59,7 +59,10 @@ class LocalBackend:
         return found is not None and found["instance_id"] == str(instance_id)
 
     async def endpoint(self, instance_id: UUID, token: str) -> Endpoint:
-        return Endpoint(instance_id, str(self._folder(instance_id).path / "shim.sock"), token)
+        folder = self._folder(instance_id)
+        if not folder.description.exists():
+            raise InstanceGone(f"its instance is gone: {folder.path} was deleted")
+        return Endpoint(instance_id, str(folder.path / "shim.sock"), token)
 
     async def address(self, instance_id: UUID) -> str | None:
         found = self._folder(instance_id).read()
@@ -68,6 +71,15 @@ class LocalBackend:
     async def terminate(self, instance_id: UUID) -> Termination:
         folder = self._folder(instance_id)
         return await terminate(folder, self._jobs() / folder.path.name, self._agents)
+
+    def end_remains(self) -> None:
+        """End what lives of instances whose folders were deleted. All others have been terminated.
+
+        Raises:
+            OSError: something survives.
+        """
+        homes = {self._instances, self._instances.resolve()}
+        end_remains(lambda folder: folder.parent in homes, self._jobs().iterdir())
 
     async def list(self) -> list[ProviderInstance]:
         return [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
 
+from perdure.agents import remains
 from perdure.agents.client import Agents, ShimClient
 from perdure.agents.protocol import Terminate
 from perdure.backends import Endpoint
@@ -19,6 +21,11 @@ from perdure.model.statuses import JobReason
 
 ANSWER_WITHIN = 15.0
 """Seconds for a shim that was just started to answer."""
+
+LEAVES_WITHIN = 15.0
+"""Seconds for a shim whose folder was deleted to have ended its tasks and itself."""
+
+_TASK = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 GENTLY = Terminate(termination_reason=JobReason.TERMINATED_BY_SERVER, timeout=2.0)
 
@@ -36,12 +43,31 @@ async def terminate(folder: Folder, work_dir: Path, agents: Agents) -> Terminati
             await _end_tasks(folder, await agents.shim(endpoint))
             await asyncio.to_thread(folder.stop)
             await agents.forget(endpoint, endpoint.socket)
+        else:
+            here = {folder.path, folder.path.resolve()}
+            await asyncio.to_thread(end_remains, here.__contains__, [work_dir])
         await asyncio.to_thread(_remove, folder, work_dir, described)
     except (AgentError, ProviderError) as error:
         return Termination(gone=False, message=error.message)
     except OSError as error:
         return Termination(gone=False, message=f"{error.filename or folder.path}: {error.strerror}")
     return Termination(gone=True)
+
+
+def end_remains(ours: Callable[[Path], bool], work_dirs: Iterable[Path]) -> None:
+    """End what lives of instances whose folders (``ours``) were deleted. A shim sees it itself, and ends its tasks;
+    only of a dead one, or one that does not, they are ended here.
+
+    Raises:
+        OSError: something survives.
+    """
+    deadline = time.monotonic() + LEAVES_WITHIN
+    while (shims := remains.shims(ours)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for shim in shims:
+        shim.kill()
+    kept = [path for work_dir in work_dirs if work_dir.exists() for path in work_dir.iterdir()]
+    remains.end_tasks(remains.tasks(ours) | {UUID(path.name) for path in kept if _TASK.fullmatch(path.name)})
 
 
 async def _end_tasks(folder: Folder, shim: ShimClient) -> None:

@@ -14,6 +14,7 @@
     │   └── OutcomeUnknown         it may or may not have happened: look, then act
     ├── AgentError           a shim or runner said no
     │   ├── AgentUnreachable       no answer
+    │   │   └── InstanceGone           nor will there be: the provider says that its instance is gone
     │   └── AgentRefused           a clear no, with its reason
     └── ControlPlaneError    Temporal, Postgres or the worker cannot be reached
 
@@ -110,6 +111,11 @@ class AgentError(PerdureError):
 class AgentUnreachable(AgentError):
     code = "agent-unreachable"
     retryable = True
+
+
+class InstanceGone(AgentUnreachable):
+    code = "instance-gone"
+    retryable = False
 
 
 class AgentRefused(AgentError):

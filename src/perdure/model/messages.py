@@ -273,6 +273,9 @@ class JobOutcome(Message):
     unreachable: bool = False
     """The agent has not been heard from: the blocks are not known to be clean."""
 
+    instance_gone: bool = False
+    """Nor will it be: its instance is there no more."""
+
 
 class StopJob(Message):
     """Stop what runs: the whole process tree, gently within ``grace`` seconds, then for certain."""
@@ -296,6 +299,9 @@ class JobEnd(Message):
     at: datetime
     quarantine: bool = False
     """The agent was not heard from: nobody gets this block until it is known to be clean."""
+
+    instance_gone: bool = False
+    """The provider says that the instance is there no more: it is lost with the job."""
 
 
 # --- fleets -------------------------------------------------------------------------------------------------
@@ -338,7 +344,8 @@ class Finding(Message):
     ``kind``: ``orphan-instance`` (the provider has it, no live row), ``closed-instance`` (live row, closed
     workflow), ``closed-owner`` (claim or job whose run is closed), ``lost-job`` (a run believes it alive, its
     workflow is closed), ``untold`` (a grant, readiness or end nobody acted on), ``stale-task`` (an agent has it,
-    no live job), ``quarantine`` (a block waiting for its host to be heard from).
+    no live job), ``quarantine`` (a block waiting for its host to be heard from), ``lost-instance`` (live row, gone
+    for its provider).
     """
 
     kind: str

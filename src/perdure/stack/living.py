@@ -139,6 +139,10 @@ async def delete(home: Home) -> None:
         if not ended.gone:
             raise StackError(f"instance {_short(instance.instance_id)} cannot be ended: {ended.message}")
     await pool.close()
+    try:
+        await asyncio.to_thread(local.end_remains)
+    except OSError as error:
+        raise StackError(f"jobs of deleted instances cannot be ended: {error}") from None
     await asyncio.to_thread(_remove, home)
 
 

@@ -12,7 +12,7 @@ from perdure.core.allocation import Offers
 from perdure.model.events import JobEnded, Nudge
 from perdure.model.messages import JobEnd
 from perdure.model.statuses import JobReason, JobStatus
-from perdure.store import claims, projects, releases
+from perdure.store import claims, lives, projects, releases
 
 _END = text("""
     WITH ended AS (
@@ -43,7 +43,8 @@ async def end_job(tx: AsyncConnection, end: JobEnd, offers: Offers) -> tuple[Nud
     """Write how a job ended, give back its blocks, and grant them to whoever waits.
 
     An end that is written already stays as it is. ``quarantine``: the blocks stay held, by nobody, until the host
-    is heard from and clean. First of the nudges is the one to the job's run.
+    is heard from and clean. ``instance_gone``: it is lost, for all who have a part of it.
+    First of the nudges is the one to the job's run.
     """
     project_id = await _lock_project(tx, end.key.run_id)
     if project_id is None:
@@ -52,11 +53,13 @@ async def end_job(tx: AsyncConnection, end: JobEnd, offers: Offers) -> tuple[Nud
         written = (await tx.execute(text("SELECT * FROM jobs WHERE id = :id"), {"id": end.key.job_id})).one()
         return (Nudge(workflow_id=end.owner, news=_written(written)), *await claims.untold(tx, project_id))
     nudges = (Nudge(workflow_id=end.owner, news=_news(end)),)
-    if end.quarantine:
+    if end.quarantine and not end.instance_gone:
         values = {"claim": end.claim_id, "node": end.key.node, "job": end.key.job_id}
         await tx.execute(_QUARANTINE, values)
         return nudges
     released = await releases.release(tx, end.claim_id, node=end.key.node)
+    if end.instance_gone:
+        nudges += await lives.vanished(tx, end.instance_id, end.message or "its instance is gone", offers)
     return nudges + await releases.hand_on(tx, project_id, released.doubtful, offers)
 
 

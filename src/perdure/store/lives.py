@@ -129,6 +129,13 @@ async def lost(tx: AsyncConnection, news: InstanceLost, offers: Offers) -> Insta
     return await view(tx, row.id, tuple(nudges))
 
 
+async def vanished(tx: AsyncConnection, instance_id: UUID, message: str, offers: Offers) -> tuple[Nudge, ...]:
+    """Somebody ended it, and not by us: it is lost, and its workflow is told to see to the rest."""
+    news = InstanceLost(instance_id=instance_id, reason=InstanceReason.UNREACHABLE, message=message)
+    view = await lost(tx, news, offers)
+    return (*view.nudges, releases.look_at_instance(instance_id))
+
+
 async def retire(tx: AsyncConnection, instance_id: UUID) -> InstanceView:
     """Terminate it, if its idle time is over and its fleet has more instances than it must have; else say until
     when it may idle."""

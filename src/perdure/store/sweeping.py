@@ -191,6 +191,11 @@ async def job_is_living(tx: AsyncConnection, job_id: UUID) -> bool:
     return (await tx.execute(query, {"id": job_id})).one_or_none() is not None
 
 
+async def has_living_jobs(tx: AsyncConnection, instance_id: UUID) -> bool:
+    query = text("SELECT 1 FROM jobs WHERE instance_id = :id AND ended_at IS NULL LIMIT 1")
+    return (await tx.execute(query, {"id": instance_id})).one_or_none() is not None
+
+
 async def quarantined(tx: AsyncConnection) -> list[Quarantine]:
     query = text("""
         SELECT DISTINCT instance_id, quarantined_job FROM holdings
