@@ -10,10 +10,10 @@ from temporalio import activity
 
 from activities.contact import Patience, Place, gone, heartbeats, task_of
 from activities.errors import translated
-from activities.requests import outcome_of_task, ports_of, submit_body, task_config
+from activities.requests import outcome_of_state, outcome_of_task, ports_of, submit_body, task_config
 from activities.world import World
 from perdure.agents.client import RunnerClient, ShimClient
-from perdure.agents.protocol import RunnerState, TaskInfo, TaskStatus
+from perdure.agents.protocol import RunAnswer, RunnerState, TaskInfo, TaskStatus
 from perdure.model.activities import START_JOB, SUBMIT_TASK
 from perdure.model.errors import AgentRefused, AgentUnreachable, InstanceGone, NotFound, UserError
 from perdure.model.messages import CodeRef, JobOutcome, JobStep
@@ -26,6 +26,9 @@ TASK_WAIT = 1.0
 """Seconds of a long poll for a task's next status: also how often pull progress is read."""
 
 PULL_SHOWN_EVERY = 1.0
+
+NEVER_RAN = RunAnswer()
+"""A runner's answer about a job that ended before it ran; any other has a user's name."""
 
 LOST = JobOutcome(
     reason=JobReason.EXECUTOR_ERROR,
@@ -90,7 +93,7 @@ class Starting:
     @activity.defn(name=START_JOB.name)
     @translated
     async def start_job(self, step: JobStep) -> JobOutcome:
-        """Give the runner the job and its code, and run it; then the job is RUNNING.
+        """Give the runner the job and its code, and run it; then the job is RUNNING, or has ended before it ran.
 
         Safe to repeat, and never starts a job twice: the runner answers a second ``run`` as it did the first, and
         a task that the shim does not know is not made again here.
@@ -119,6 +122,8 @@ class Starting:
             await patience(lambda: runner.submit(body))
             await self._upload(runner, place.job.effective.code, patience)
         answer = await patience(runner.run)
+        if answer == NEVER_RAN:
+            return outcome_of_state(await patience(runner.state))
         async with self.world.database.transaction() as tx:
             await jobs.set_started(
                 tx, step.key.job_id, answer.working_dir, answer.username, ports_of(place.job, task)
