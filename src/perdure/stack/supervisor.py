@@ -52,6 +52,9 @@ class Supervisor:
     _full: str | None = None
     """That there is no room on the disk, in words."""
 
+    _unwritten: bool = False
+    """``stack.json`` could not be written when it should have been."""
+
     async def run(self) -> None:
         """Until told to stop (SIGINT, SIGTERM, SIGHUP). The caller holds the home's lock.
 
@@ -178,6 +181,8 @@ class Supervisor:
                 self.say(full or f"there is room on the disk of {self.home.path} again")
                 self._full = full
                 self._write_down()
+            elif self._unwritten:
+                self._write_down()
             await asyncio.sleep(ROOM_EVERY)
 
     async def _stop_parts(self) -> None:
@@ -222,7 +227,11 @@ class Supervisor:
         try:
             write_atomically(self.home.stack_file, json.dumps(found, indent=1))
         except OSError as error:  # a full disk must not take down what runs
-            self.say(f"{self.home.stack_file} cannot be written: {error.strerror}")
+            if not self._unwritten:
+                self.say(f"{self.home.stack_file} cannot be written: {error.strerror}")
+            self._unwritten = True
+        else:
+            self._unwritten = False
 
 
 def supervise(home: Home, lock: int, options: Options, say: Callable[[str], None]) -> None:
