@@ -22,6 +22,7 @@ from perdure.client.logs import LogPiece
 from perdure.model import api
 from perdure.model.errors import NotFound
 from perdure.model.messages import RunRequest
+from perdure.model.origins import EffectiveValue
 from perdure.model.resources import Offer, Resources
 
 NOW = datetime.now(UTC)
@@ -35,7 +36,9 @@ OFFER = api.PlannedOffer(
         price=0.25,
     ),
 )
-PLAN = api.Plan(name="x", effective=(("resources", "cpu=2"),), offers=(OFFER,), total_offers=1)
+PLAN = api.Plan(
+    name="x", effective=(EffectiveValue(label="resources", value="cpu=2"),), offers=(OFFER,), total_offers=1
+)
 
 
 @dataclass

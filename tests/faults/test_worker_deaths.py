@@ -16,10 +16,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 GANG = """
 echo ran >> {folder}/ran-$PERDURE_NODE_RANK
-if [ $PERDURE_NODE_RANK = 1 ] && ! [ -e {folder}/failed ]; then touch {folder}/failed; exit 3; fi
+if [ $PERDURE_NODE_RANK = 1 ] && ! [ -e {folder}/failed ]; then
+  until [ -e {folder}/ran-0 ]; do sleep 0.01; done
+  touch {folder}/failed; exit 3
+fi
 for i in $(seq 20); do echo "line $i of $PERDURE_NODE_RANK"; sleep 0.02; done
 """
-"""Two nodes; node 1 fails once, so that both run twice, and never more."""
+"""Two nodes; node 1 fails once, when node 0 has begun, so that both run twice, and never more."""
 
 ELSEWHERE = {do.WITHDRAW_CLAIM, do.CATCH_UP, do.INSTANCE_LOST, do.RECORD_FLEET, do.SWEEP}
 """Steps that a gang with one retry, whose instances then idle out, does not come by."""

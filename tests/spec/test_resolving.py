@@ -180,7 +180,10 @@ def test_what_no_process_can_be_given_is_refused() -> None:
 
 
 def test_the_plan_shows_every_value_in_order() -> None:
-    rows = dict(resolve(task("retry: true\nmax_duration: 2h\nresources: {gpu: A100:40GB:2}"), user="ann").shown)
+    rows = {
+        one.label: one.value
+        for one in resolve(task("retry: true\nmax_duration: 2h\nresources: {gpu: A100:40GB:2}"), user="ann").shown
+    }
     assert list(rows)[:12] == [
         "project",
         "user",

@@ -22,10 +22,10 @@ SHORT = 30
 
 def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]]) -> None:
     """Every value in force, what goes along, then the offers, or why there are none."""
-    given = {name.lower() for name, _ in plan.effective}
+    given = {one.label.lower() for one in plan.effective}
     ours = [("Run", plan.name), ("Project", project), ("User", user)]
     shown = [(name, value) for name, value in ours if name.lower() not in given]
-    _show_values([*shown, *plan.effective, *code])
+    _show_values([*shown, *((one.label, one.value) for one in plan.effective), *code])
     say().print()
     if plan.offers:
         say().print(offer_table(plan.offers[:OFFERS_SHOWN]))

@@ -17,6 +17,7 @@ from perdure.model.activities import Activity, Kind
 from perdure.model.base import Message
 from perdure.model.errors import FieldError
 from perdure.model.messages import Nothing
+from perdure.model.origins import EffectiveValue
 from perdure.model.resources import Offer, OfferFailure, Requirements
 
 
@@ -46,6 +47,10 @@ class Hello(Message):
 class PlanRequest(Message):
     project: str
     configuration: dict[str, Any]
+    flags: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """As in ``RunRequest``."""
+
+    profile: dict[str, Any] = Field(default_factory=dict[str, Any])
     user: str = ""
     arguments: tuple[str, ...] = ()
     have_env: tuple[str, ...] = ()
@@ -76,7 +81,7 @@ class Plan(Message):
 
     name: str
     kind: str = "task"
-    effective: tuple[tuple[str, str], ...] = ()
+    effective: tuple[EffectiveValue, ...] = ()
     requirements: Requirements = Requirements()
     nodes: int = 1
     offers: tuple[PlannedOffer, ...] = ()

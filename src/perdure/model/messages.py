@@ -53,6 +53,12 @@ class RunRequest(Message):
     """
 
     configuration: dict[str, Any]
+    flags: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What the command line says instead, as in a configuration: it stands above ``configuration``."""
+
+    profile: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The chosen profile, as one item of ``profiles.yml``: it stands below ``configuration``."""
+
     user: str = ""
     code: tuple[CodeRef, ...] = ()
     sealed: dict[str, str] = Field(default_factory=dict[str, str])

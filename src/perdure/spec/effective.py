@@ -12,6 +12,7 @@ from pydantic import Field
 
 from perdure.model.base import Message
 from perdure.model.messages import CodeRef
+from perdure.model.origins import EffectiveValue
 from perdure.model.policy import RunPolicy
 
 
@@ -70,5 +71,5 @@ class EffectiveRun(Message):
     configuration: dict[str, Any] = Field(default_factory=dict)
     """What the user wrote."""
 
-    shown: tuple[tuple[str, str], ...] = ()
+    shown: tuple[EffectiveValue, ...] = ()
     """Every effective value in words, in the order a plan shows them."""

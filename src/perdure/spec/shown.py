@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from perdure.model.durations import in_words
+from perdure.model.origins import EffectiveValue
 from perdure.model.policy import Retry
 from perdure.model.resources import GpuNeed, Requirements, Span
 from perdure.spec.effective import EffectiveRun
 from perdure.spec.grammar.ranges import range_words
 
 
-def shown(run: EffectiveRun) -> tuple[tuple[str, str], ...]:
-    """Rows of (what, value). Nothing that is in force is left out, and nothing secret is in."""
+def shown(run: EffectiveRun) -> tuple[EffectiveValue, ...]:
+    """One by one. Nothing that is in force is left out, and nothing secret is in."""
     policy, needs = run.policy, run.policy.requirements
     rows: list[tuple[str, str | None]] = [
         ("project", policy.project),
@@ -43,7 +44,7 @@ def shown(run: EffectiveRun) -> tuple[tuple[str, str], ...]:
         ("mounts", ", ".join(f"{mount.instance_path}:{mount.path}" for mount in run.mounts) or None),
         ("tags", ", ".join(f"{key}={value}" for key, value in run.tags.items()) or None),
     ]
-    return tuple((what, value) for what, value in rows if value is not None)
+    return tuple(EffectiveValue(label=what, value=value) for what, value in rows if value is not None)
 
 
 def resources_words(needs: Requirements) -> str:
