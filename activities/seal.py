@@ -9,7 +9,7 @@ from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey, SealedBox
 
 from perdure.model.errors import UserError
-from perdure.spec.effective import Sealed
+from perdure.spec.effective import SecretRef, Value
 
 
 def public_key(private_key: bytes) -> str:
@@ -17,14 +17,18 @@ def public_key(private_key: bytes) -> str:
     return b64encode(bytes(PrivateKey(private_key).public_key)).decode()
 
 
-def opened(private_key: bytes, value: str | Sealed, what: str) -> str:
+def opened(private_key: bytes, value: Value | SecretRef, what: str) -> str:
     """The plain value; ``what`` names it in the error, which never holds the value itself.
 
     Raises:
-        UserError: it was sealed for another installation, or damaged.
+        UserError: it was sealed for another installation, or damaged; or there is no such secret.
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, tuple):
+        return "".join(opened(private_key, piece, what) for piece in value)
+    if isinstance(value, SecretRef):
+        raise UserError(f"{what} needs the secret {value.secret}, which there is not")
     try:
         return SealedBox(PrivateKey(private_key)).decrypt(b64decode(value.sealed, validate=True)).decode()
     except (CryptoError, NotBase64, UnicodeDecodeError):

@@ -6,7 +6,7 @@ Made once, by ``perdure.spec.resolve``. Holds no secret: a sealed value stays se
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -22,9 +22,21 @@ class Sealed(Message):
     sealed: str
 
 
+class SecretRef(Message):
+    """A secret of the run's project, by name: ``${{ secrets.x }}``."""
+
+    secret: str
+
+
+Piece: TypeAlias = str | Sealed | SecretRef
+Value: TypeAlias = str | Sealed | tuple[Piece, ...]
+"""A text; one that only a worker can open; or pieces of which at least one is no plain text, to be joined once each
+is open."""
+
+
 class RegistryAuth(Message):
-    username: str | Sealed
-    password: str | Sealed
+    username: Value
+    password: Value
 
 
 class Mapping(Message):
@@ -53,7 +65,7 @@ class EffectiveRun(Message):
     argv: tuple[str, ...] = ()
     """The main process: shell and script, or entrypoint and words. Empty: the image's own."""
 
-    env: dict[str, str | Sealed] = Field(default_factory=dict)
+    env: dict[str, Value] = Field(default_factory=dict)
     registry_auth: RegistryAuth | None = None
     user: str | None = None
     working_dir: str | None = None
@@ -73,3 +85,16 @@ class EffectiveRun(Message):
 
     shown: tuple[EffectiveValue, ...] = ()
     """Every effective value in words, in the order a plan shows them."""
+
+
+def secrets_of(run: EffectiveRun) -> set[str]:
+    """Names of the secrets that its jobs need."""
+    auth = run.registry_auth
+    values = [*run.env.values(), *((auth.username, auth.password) if auth else ())]
+    return {
+        piece.secret
+        for value in values
+        if isinstance(value, tuple)
+        for piece in value
+        if isinstance(piece, SecretRef)
+    }

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from perdure.spec.effective import RegistryAuth, Sealed
+from perdure.spec.effective import RegistryAuth, Sealed, Value
 from perdure.spec.grammar.base import is_list, is_mapping
 from perdure.spec.grammar.env import Supplied
 from perdure.spec.interpolation import BadReference, interpolate
@@ -50,14 +50,14 @@ class Resolution:
         self.errors: list[tuple[str, str, str | None]] = []
         self._env_paths = _env_paths(written.get("env"))
         self._arguments = shlex.join(arguments)
-        self.env = self._env(run, sealed)
+        self.env: dict[str, Value] = self._env(run, sealed)
         self.commands = tuple(
             self._plain(f"commands[{index}]", command, self._in_command)
             for index, command in enumerate(run.commands)
         )
         self.registry_auth = self._registry_auth(run)
 
-    def _env(self, run: Task, sealed: Mapping[str, str]) -> dict[str, str | Sealed]:
+    def _env(self, run: Task, sealed: Mapping[str, str]) -> dict[str, Value]:
         env: dict[str, str | Sealed] = {}
         for name, value in run.env.items():
             if isinstance(value, str):
@@ -72,7 +72,7 @@ class Resolution:
             if not any(isinstance(there, Supplied) and there.key == name for there in run.env.values()):
                 env[name] = Sealed(sealed=value)
         self._check_sizes(env)
-        return env
+        return {**env}
 
     def _check_sizes(self, env: Mapping[str, str | Sealed]) -> None:
         sizes = {name: len(name) + _bytes(value) + 2 for name, value in env.items()}
@@ -134,7 +134,8 @@ class Resolution:
 
     def _in_registry_auth(self, namespace: str, name: str) -> str | Sealed:
         if namespace == "env":
-            if name in self.env:
-                return self.env[name]
+            value = self.env.get(name)
+            if value is not None and not isinstance(value, tuple):
+                return value
             raise BadReference(f"refers to env.{name}, which env does not have", f"add `- {name}` to env")
         return self._in_env(namespace, name)

@@ -32,6 +32,8 @@ from perdure.spec.shown import shown
 def resolve(
     mapping: object,
     *,
+    flags: Mapping[str, Any] | None = None,
+    profile: Mapping[str, Any] | None = None,
     run_id: UUID,
     project: str,
     name: str,
@@ -47,6 +49,8 @@ def resolve(
 
     Args:
         mapping: the configuration as written: anything JSON can hold.
+        flags: what stands above it, as in a configuration (``{"resources": {"gpu": "A100"}}``).
+        profile: what stands below it: one item of ``profiles.yml``.
         name: from the workflow id; a different ``name`` inside is an error.
         code: what was uploaded for ``files`` and ``repos``; None while it is not uploaded yet (a plan).
         sealed: values of environment variables taken from the user's machine, sealed for a worker (base64).
