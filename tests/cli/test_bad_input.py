@@ -24,7 +24,7 @@ def test_a_mistake_is_told_with_its_line_its_text_and_the_nearest_key(perdure: P
         assert "bad.yml:5:3: resources.gpuu" in ended.err
         assert "did you mean commands?" in ended.err
         assert "did you mean gpu?" in ended.err
-        assert "\n      gpuu: 1\n" in ended.err
+        assert "\n  5 │   gpuu: 1\n    │   ^^^^\n" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.cli.terminal import say, show_error
+from perdure.cli.errors import show_error
+from perdure.cli.terminal import say
 from perdure.model.errors import InvalidConfiguration, UserError
 from perdure.spec.document import Document, load_yaml
 

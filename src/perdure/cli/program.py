@@ -57,7 +57,8 @@ def run(arguments: list[str]) -> int:
 
 def _tell(error: Exception) -> int:
     """Whoever used the command sees a sentence, never a traceback, unless they ask for it."""
-    from perdure.cli.terminal import say, show_error
+    from perdure.cli.errors import show_error
+    from perdure.cli.terminal import say
     from perdure.model.errors import PerdureError
 
     if _debugging():

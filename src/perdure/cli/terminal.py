@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
-from perdure.model.errors import FieldError, InvalidConfiguration, PerdureError, UserError
+from perdure.model.errors import UserError
 
 
 @cache
@@ -72,40 +72,6 @@ def confirm(question: str) -> bool:
     return ask(question, {"y": "yes", "n": "no"}, "n") == "y"
 
 
-def show_error(error: PerdureError, text: str | None = None) -> None:
-    """One sentence and a hint; of a configuration every mistake, with its line. ``text``: the configuration."""
-    if isinstance(error, InvalidConfiguration):
-        _show_mistakes(error, text)
-        return
-    _line("Error: ", error.message, "bold red")
-    if error.hint:
-        _line("  ", error.hint, "dim")
-
-
-def _show_mistakes(error: InvalidConfiguration, text: str | None) -> None:
-    source = error.source or "configuration"
-    count = len(error.errors)
-    _line("Error: ", f"{source} is not valid: {count} mistake{'s' if count != 1 else ''}", "bold red")
-    lines = text.splitlines() if text is not None else []
-    for mistake in error.errors:
-        _line(f"{_place(source, mistake)} ", _what(mistake), "bold")
-        if mistake.line is not None and 0 < mistake.line <= len(lines):
-            _line("    ", lines[mistake.line - 1].rstrip()[:200], "dim")
-        if mistake.hint:
-            _line("  ", mistake.hint, "dim")
-
-
-def _place(source: str, mistake: FieldError) -> str:
-    if mistake.line is None:
-        return f"{source}:"
-    return f"{source}:{mistake.line}:{mistake.column or 1}:"
-
-
-def _what(mistake: FieldError) -> str:
-    return f"{mistake.path}: {mistake.message}" if mistake.path else mistake.message
-
-
-def _line(start: str, text: str, style: str) -> None:
-    """Never read as markup; newlines and control characters of whoever wrote it are shown, not obeyed."""
-    visible = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    say().print(Text(start, style=style) + Text(visible), soft_wrap=True)
+def visible(text: str) -> str:
+    """Newlines and control characters of whoever wrote it are shown, not obeyed."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -1,0 +1,72 @@
+"""Errors on the screen: one sentence and a hint; of a configuration every mistake, its line, and a mark in it."""
+
+from __future__ import annotations
+
+import re
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from perdure.cli.terminal import say, visible
+from perdure.model.errors import FieldError, InvalidConfiguration, PerdureError
+
+LONGEST = 200
+"""Characters of a line that are shown, around the mistake."""
+
+_PART = r"(?:[^\s,\[\]{}:#]|:(?=[^\s,\]}])|(?<=\S)#)+"
+_WORD = re.compile(rf""""[^"]*"|'[^']*'|{_PART}(?:[ \t]+(?!#){_PART})*""")
+"""A scalar as it is written in YAML, quoted or plain, or the beginning of one."""
+
+
+def show_error(error: PerdureError, text: str | None = None) -> None:
+    """``text``: the configuration that it is about, to show its lines."""
+    if isinstance(error, InvalidConfiguration):
+        _show_mistakes(error, text)
+        return
+    _line(Text("Error: ", "bold red"), error.message)
+    if error.hint:
+        _line(Text("  "), error.hint, "dim")
+
+
+def _show_mistakes(error: InvalidConfiguration, text: str | None) -> None:
+    source = error.source or "configuration"
+    count = len(error.errors)
+    _line(Text("Error: ", "bold red"), f"{source} is not valid: {count} mistake{'s' if count != 1 else ''}")
+    lines = text.splitlines() if text is not None else []
+    for mistake in error.errors:
+        _line(Text(f"{place(source, mistake)}: ", "bold"), in_words(mistake))
+        if mistake.line is not None and 0 < mistake.line <= len(lines):
+            for line in snippet(lines[mistake.line - 1], mistake.line, mistake.column or 1):
+                say().print(line, soft_wrap=True)
+        if mistake.hint:
+            _line(Text("  "), mistake.hint, "dim")
+
+
+def place(source: str, mistake: FieldError) -> str:
+    """``train.yml:3:7``"""
+    return source if mistake.line is None else f"{source}:{mistake.line}:{mistake.column or 1}"
+
+
+def in_words(mistake: FieldError) -> str:
+    return f"{mistake.path}: {mistake.message}" if mistake.path else mistake.message
+
+
+def snippet(line: str, number: int, column: int) -> tuple[Text, Text]:
+    """A line of the source, and below it a mark under the word at ``column`` (1-based, in characters)."""
+    start = column - 1
+    word = _WORD.match(line, start)
+    end = word.end() if word else start + 1
+    first = max(0, min(start - LONGEST // 2, len(line) - LONGEST))
+    last = first + LONGEST
+    shown, before, marked = (
+        visible(part.replace("\t", " "))
+        for part in (line[first:last].rstrip(), line[first:start], line[start : min(end, last)])
+    )
+    margin = f"  {number} │ "
+    blank = " " * (len(margin) - 2) + "│ "
+    mark = " " * cell_len(before) + "^" * max(1, cell_len(marked))
+    return Text.assemble((margin, "dim"), shown), Text.assemble((blank, "dim"), (mark, "red"))
+
+
+def _line(start: Text, text: str, style: str = "") -> None:
+    say().print(Text.assemble(start, (visible(text), style)), soft_wrap=True)
