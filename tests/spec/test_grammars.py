@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from perdure.model.durations import in_words
-from perdure.spec.grammar import cron, durations, env, hardware, mounts, names, ports, ranges
+from perdure.spec.grammar import base, cron, durations, env, hardware, mounts, names, ports, ranges
 from perdure.spec.models import fleet
 
 
@@ -39,6 +39,9 @@ def refused(kind: Any, written: object) -> bool:
         ("1w", 604800),
         (0, 0),
         (1.5, 1),
+        ("1_000", 1000),
+        ("0123", 123),
+        ("+5", 5),
     ],
 )
 def test_durations(written: object, seconds: int) -> None:
@@ -47,7 +50,28 @@ def test_durations(written: object, seconds: int) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["2H", "1h30m", "5min", "1.5h", " 5m", "", "x", "off", True, None, -1, "-5s", [], {}, 10**15, "9" * 12],
+    [
+        "2H",
+        "1h30m",
+        "5min",
+        "1.5h",
+        "1.5",
+        " 5m",
+        "5 ",
+        "1_0m",
+        "٣",
+        "",
+        "x",
+        "off",
+        True,
+        None,
+        -1,
+        "-5s",
+        [],
+        {},
+        10**15,
+        "9" * 12,
+    ],
 )
 def test_what_is_no_duration(written: object) -> None:
     with pytest.raises(PydanticCustomError):
@@ -98,7 +122,7 @@ def test_ranges(written: object, low: int | None, high: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["..", "8..4", -1, "-1", 1.5, "", "a", True, None, {}, {"mix": 1}, [1], "1..2..3"]
+    "written", ["..", "8..4", -1, "-1", 1.5, "", "a", True, None, {}, {"mix": 1}, [1], "1..2..3", "1...2"]
 )
 def test_what_is_no_range(written: object) -> None:
     assert refused(ranges.Count, written)
@@ -106,7 +130,18 @@ def test_what_is_no_range(written: object) -> None:
 
 @pytest.mark.parametrize(
     ("written", "gigabytes"),
-    [("16GB", 16), ("16gb", 16), ("16 GB", 16), (16, 16), (0.5, 0.5), ("512MB", 0.5), ("1.5TB", 1536), ("16", 16)],
+    [
+        ("16GB", 16),
+        ("16gb", 16),
+        ("16 GB", 16),
+        (16, 16),
+        (0.5, 0.5),
+        ("512MB", 0.5),
+        ("1.5TB", 1536),
+        ("16", 16),
+        (".5", 0.5),
+        ("1_024MB", 1),
+    ],
 )
 def test_memory(written: object, gigabytes: float) -> None:
     assert ranges.gigabytes(written) == gigabytes
@@ -230,6 +265,8 @@ def test_disks(written: object) -> None:
         ("*:8000", None, 8000),
         ({"container_port": 80}, None, 80),
         ({"local_port": 1, "container_port": 80}, 1, 80),
+        ("8_000", 8000, 8000),
+        ("080:0443", 80, 443),
     ],
 )
 def test_ports(written: object, local: int | None, container: int) -> None:
@@ -328,14 +365,29 @@ def test_what_is_no_mount(written: object) -> None:
         (".:examples", ".", "examples"),
         ("~/.ssh/id", "~/.ssh/id", "~/.ssh/id"),
         ("C:/data:/data", "C:/data", "/data"),
-        ("C:\\data", "C:\\data", "C:\\data"),
+        ("C:\\data:data", "C:\\data", "data"),
     ],
 )
 def test_files(written: str, local: str, path: str) -> None:
     assert value(mounts.FileItem, written) == {"local_path": local, "path": path}
 
 
-@pytest.mark.parametrize("written", ["a:b:c", "a:C:/y", "", ":x", "a:", {"local_path": "a"}, 1])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "a:b:c",
+        "a:C:/y",
+        "C:\\data",
+        "",
+        ":x",
+        "a:",
+        {"local_path": "a"},
+        {"local_path": "", "path": "b"},
+        {"local_path": "a", "path": ""},
+        {"local_path": "a", "path": "C:/y"},
+        1,
+    ],
+)
 def test_what_is_no_file(written: object) -> None:
     assert refused(mounts.FileItem, written)
 
@@ -391,7 +443,7 @@ def test_what_is_no_repository(written: object) -> None:
         (names.backend, "ssh", "remote"),
         (cron.cron_list, "15 23 * * *", ("15 23 * * *",)),
         (cron.cron_list, ["0 8 * JAN MON", "0 8 * * 7"], ("0 8 * JAN MON", "0 8 * * 7")),
-        (cron.cron_list, "0 8 * jul *", ("0 8 * jul *",)),
+        (cron.cron_list, " 0  8 * jul * ", ("0 8 * jul *",)),
     ],
 )
 def test_words(grammar: Callable[[object], object], written: object, meant: object) -> None:
@@ -424,6 +476,13 @@ def test_words(grammar: Callable[[object], object], written: object, meant: obje
         (cron.cron_list, "61 * * * *"),
         (cron.cron_list, "@daily"),
         (cron.cron_list, "0 0 L * *"),
+        (cron.cron_list, "0 0 LW * *"),
+        (cron.cron_list, "0 0 * * 5L"),
+        (cron.cron_list, "0 0 * * fri#2"),
+        (cron.cron_list, "0 0 2nd fri * *"),
+        (cron.cron_list, "0 0 last * *"),
+        (cron.cron_list, "0 0 30 2 *"),
+        (cron.cron_list, ["0 0 * * *"] * 101),
         (cron.cron_list, 5),
         (fleet.private_address, "8.8.8.8"),
         (fleet.private_address, "foo"),
@@ -445,7 +504,7 @@ def test_what_are_no_tags(tags: object) -> None:
 def test_references_name_a_project_or_do_not() -> None:
     assert value(names.Ref, "p/a") == {"name": "a", "project": "p"}
     assert value(names.Ref, "a") == {"name": "a", "project": None}
-    for written in ("", "a/b/c", "/a", "a/", 1, None):
+    for written in ("", "a/b/c", "/a", "a/", 1, None, {"name": "a/b"}, {"name": ""}, {"name": "a", "project": ""}):
         assert refused(names.Ref, written)
 
 
@@ -472,3 +531,57 @@ def test_nodes_of_a_fleet(written: object, low: int, target: int | None, high: i
 )
 def test_what_are_no_nodes_of_a_fleet(written: object) -> None:
     assert refused(fleet.FleetConfiguration, {"type": "fleet", "nodes": written})
+
+
+@pytest.mark.parametrize(
+    ("grammar", "written", "meant"),
+    [
+        (base.number, ".5", 0.5),
+        (base.number, "5.", 5),
+        (base.number, "1_000", 1000),
+        (base.number, "1e3", 1000),
+        (base.number, "+2.5", 2.5),
+        (base.number, 2, 2),
+        (base.whole, "2", 2),
+        (base.whole, "-2", -2),
+        (base.whole, 2.0, 2),
+        (base.text, 1.5, "1.5"),
+        (base.text, 12, "12"),
+        (base.switch, "yes", True),
+        (base.switch, "OFF", False),
+        (base.switch, "1", True),
+        (base.switch, 0, False),
+    ],
+)
+def test_the_simplest_values(grammar: Callable[[object], object], written: object, meant: object) -> None:
+    assert grammar(written) == meant
+
+
+@pytest.mark.parametrize(
+    ("grammar", "written"),
+    [
+        (base.number, "."),
+        (base.number, "1e99"),
+        (base.number, "inf"),
+        (base.number, float("nan")),
+        (base.number, float("inf")),
+        (base.number, True),
+        (base.number, 10**400),
+        (base.whole, 2.5),
+        (base.whole, "2.0"),
+        (base.whole, True),
+        (base.whole, float("inf")),
+        (base.whole, 10**4000),
+        (base.text, True),
+        (base.text, None),
+        (base.text, 10**4000),
+        (base.text, "\ud800"),
+        (base.switch, "maybe"),
+        (base.switch, 2),
+        (base.switch, None),
+    ],
+)
+def test_what_is_not_the_simplest_value(grammar: Callable[[object], object], written: object) -> None:
+    with pytest.raises(PydanticCustomError) as refused:
+        grammar(written)
+    assert len(str(refused.value)) < 200

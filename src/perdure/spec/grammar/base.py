@@ -16,9 +16,11 @@ from pydantic_core import PydanticCustomError
 Items = TypeVar("Items", bound=Sized)
 
 _WHOLE = re.compile(r"[+-]?[0-9][0-9_]{0,19}")
-_NUMBER = re.compile(r"[+-]?[0-9][0-9_]{0,19}(\.[0-9]{1,20})?")
+_NUMBER = re.compile(r"[+-]?([0-9][0-9_]{0,19}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
+_LARGEST = 10**20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_SHORT_SWITCHES = {"1": True, "y": True, "t": True, "0": False, "n": False, "f": False}
 
 
 def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
@@ -91,15 +93,27 @@ def text(value: object) -> str:
         word = told(value)
         raise wrong(f"is {word}, where a text is wanted", f'quote it if you mean the word: "{word}"')
     if isinstance(value, int | float):
-        return str(value) if abs(value) < 10**40 else told(value)
+        return digits(value)
     raise wrong(f"is {told(value)}, where a text is wanted")
 
 
+def digits(value: float) -> str:
+    """A number where a text is wanted: the text it is."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        raise wrong("is a huge number, where a text is wanted", "quote it")
+    return str(value)
+
+
+def whole_text(value: str) -> int | None:
+    """The integer that a text spells, if it is one: ``8``, ``+8``, ``1_000``, ``0123`` (which is 123)."""
+    return int(value.replace("_", "")) if _WHOLE.fullmatch(value) else None
+
+
 def whole(value: object) -> int:
-    """An integer, also as text (``"2"``, ``1_000``, ``0123`` is 123)."""
-    if isinstance(value, str) and _WHOLE.fullmatch(value):
-        return int(value.replace("_", ""))
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
+    """An integer, also as text."""
+    if isinstance(value, str) and (spelt := whole_text(value)) is not None:
+        return spelt
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST:
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
@@ -107,20 +121,20 @@ def whole(value: object) -> int:
 
 
 def number(value: object) -> float:
-    """A number, also as text."""
+    """A number, also as text: ``2``, ``.5``, ``1_000``, ``1e3``."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return float(value.replace("_", ""))
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 10**20:
+        value = float(value.replace("_", ""))
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST:
         return float(value)
     raise wrong(f"is {told(value)}, where a number is wanted")
 
 
 def switch(value: object) -> bool:
-    """true or false, also as the words yes, no, on, off."""
+    """true or false, also as the words yes, no, on, off, and by their first letters."""
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in SWITCHES:
-        return SWITCHES[value.lower()]
+    if isinstance(value, str) and (meant := (SWITCHES | _SHORT_SWITCHES).get(value.lower())) is not None:
+        return meant
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
     raise wrong(f"is {told(value)}, where true or false is wanted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, cast
 
@@ -10,7 +11,20 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from perdure.spec.grammar.base import told, wrong
 
+MAX_EXPRESSIONS = 100
+"""Of one schedule: each is asked for its next slot whenever one has passed."""
+
 _HINT = 'five fields, minute hour day month weekday: "15 23 * * *"'
+_NICKNAMES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_NTH_DAY = re.compile(r"#|\blast\b|\b[1-5](st|nd|rd|th)\b|(?<![a-z])lw?(?![a-z])", re.IGNORECASE)
 
 
 def cron_list(value: object) -> tuple[str, ...]:
@@ -18,22 +32,30 @@ def cron_list(value: object) -> tuple[str, ...]:
     items = cast(list[object], value) if isinstance(value, list | tuple) else [value]
     if not items:
         raise wrong("is empty", _HINT)
+    if len(items) > MAX_EXPRESSIONS:
+        raise wrong(f"has {len(items)} expressions: at most {MAX_EXPRESSIONS} are allowed")
     return tuple(_cron(item) for item in items)
 
 
 def _cron(value: object) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > 200:
         raise wrong(f"is {told(value)}, where a cron expression is wanted", _HINT)
+    if value.strip().startswith("@"):
+        fields = _NICKNAMES.get(value.strip().lower())
+        hint = f'write "{fields}"' if fields else _HINT
+        raise wrong(f"is {told(value)}, a name that standard cron does not have", hint)
+    if _NTH_DAY.search(value):
+        hint = "name the days, and let the commands look at the date"
+        raise wrong(f"counts weeks or days from the end, which standard cron cannot: {told(value)}", hint)
     fields = value.split()
-    if len(fields) != 5 or len(value) > 200:
+    if len(fields) != 5:
         raise wrong(f"is not a cron expression of five fields: {told(value)}", _HINT)
-    if any("l" in field.lower() and not field.lower().startswith("jul") for field in (fields[2], fields[4])):
-        raise wrong(f"uses L, which is not standard cron: {told(value)}", _HINT)
+    expression = " ".join(fields)
     try:
-        CronSim(value, datetime(2024, 1, 1, tzinfo=UTC))
+        CronSim(expression, datetime(2024, 1, 1, tzinfo=UTC))
     except CronSimError as error:
         raise wrong(f"is not a cron expression: {told(value)}: {str(error).lower()}", _HINT) from None
-    return value
+    return expression
 
 
 CronList = Annotated[

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from perdure.model.durations import in_words
-from perdure.spec.grammar.base import SWITCHES, told, wrong
+from perdure.spec.grammar.base import SWITCHES, told, whole_text, wrong
+from perdure.spec.grammar.setting import OFF, Setting
+from perdure.spec.grammar.setting import Off as Off
 
-OFF: Final = "off"
-Off: TypeAlias = Literal["off"]
-
-_DURATION = re.compile(r"(-?[0-9]{1,12}) *([smhdw]?)")
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_WITH_UNIT = re.compile(r"(-?[0-9]{1,12}) *([smhdw])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 100 * 365 * 86_400
 _HINT = "write a number and one unit of s, m, h, d, w: 90s, 15m, 2h, 1d"
 
@@ -31,7 +30,7 @@ def seconds(value: object) -> int:
     return parsed
 
 
-def offable(value: object) -> int | Off | None:
+def offable(value: object) -> Setting[int]:
     """A duration, or off. True and null leave it unset; false and off switch it off."""
     if value is None or value is True:
         return None
@@ -42,7 +41,7 @@ def offable(value: object) -> int | Off | None:
     return seconds(value)
 
 
-def offable_below_zero(value: object) -> int | Off | None:
+def offable_below_zero(value: object) -> Setting[int]:
     """As ``offable``, and every negative number is off, too: how idle durations are written."""
     if value is None or isinstance(value, bool) or (isinstance(value, str) and value.lower() in SWITCHES):
         return offable(value)
@@ -68,8 +67,10 @@ def _parse(value: object) -> int:
         raise wrong(f"is {told(value)}, where a duration is wanted", _HINT)
     parsed: int | None = None
     if isinstance(value, str):
-        if match := _DURATION.fullmatch(value):
+        if match := _WITH_UNIT.fullmatch(value):
             parsed = int(match[1]) * _UNITS[match[2]]
+        elif (spelt := whole_text(value)) is not None:
+            parsed = spelt
         elif value.lower() in SWITCHES:
             raise wrong(f"is {told(value)}: it cannot be switched", _HINT)
     elif isinstance(value, int):
@@ -83,10 +84,10 @@ def _parse(value: object) -> int:
     return parsed
 
 
-_TEXT: dict[str, Any] = {"type": "string", "pattern": r"^-?[0-9]+ *[smhdw]?$"}
+_TEXT: dict[str, Any] = {"type": "string", "pattern": r"^[+-]?[0-9][0-9_]*$|^-?[0-9]+ *[smhdw]$"}
 _SCHEMA: dict[str, Any] = {"anyOf": [{"type": "integer"}, _TEXT]}
 _OFFABLE: dict[str, Any] = {"anyOf": [{"type": "integer"}, _TEXT, {"const": "off"}, {"type": ["boolean", "null"]}]}
 
 Duration = Annotated[int, BeforeValidator(seconds), WithJsonSchema(_SCHEMA)]
-OffableDuration = Annotated[int | Off | None, BeforeValidator(offable), WithJsonSchema(_OFFABLE)]
-IdleDuration = Annotated[int | Off | None, BeforeValidator(offable_below_zero), WithJsonSchema(_OFFABLE)]
+OffableDuration = Annotated[Setting[int], BeforeValidator(offable), WithJsonSchema(_OFFABLE)]
+IdleDuration = Annotated[Setting[int], BeforeValidator(offable_below_zero), WithJsonSchema(_OFFABLE)]

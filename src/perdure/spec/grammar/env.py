@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from perdure.spec.grammar.base import Written, is_mapping, told, unprintable, wrong
+from perdure.spec.grammar.base import Written, digits, is_mapping, told, unprintable, wrong
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -50,7 +50,7 @@ def env_value(value: object) -> str | Supplied:
     if isinstance(value, str):
         return _content(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value) if abs(value) < 10**40 else told(value)
+        return digits(value)
     if isinstance(value, Supplied):
         return value
     if is_mapping(value) and set(value) == {"key"} and isinstance(value["key"], str):

@@ -101,22 +101,20 @@ def gpu_names(value: object) -> object:
         return None
     names = [text(item) for item in value] if is_list(value) else text(value).split(",")
     names = [name.strip() for name in names]
+    names = [name.removeprefix("tpu-") for name in names]
     if not names or not all(names):
         raise wrong(f"has an empty name: {told(value)}", "write A100 or A100,H100")
-    return tuple(name.removeprefix("tpu-") for name in names)
+    return tuple(names)
 
 
 def read_compute_capability(value: object) -> object:
     """``8.0``, ``"8.9"`` or ``[7, 5]``."""
     if value is None:
         return None
-    parts: list[object] = list(value) if is_list(value) else list(str(value).split("."))
-    numbers = [
-        int(str(part)) for part in parts if not isinstance(part, bool) and re.fullmatch("[0-9]{1,3}", str(part))
-    ]
-    if len(parts) != 2 or len(numbers) != 2 or isinstance(value, bool):
+    parts = [text(part) for part in (value if is_list(value) else text(value).split("."))]
+    if len(parts) != 2 or not all(re.fullmatch("[0-9]{1,3}", part) for part in parts):
         raise wrong(f"is not a compute capability: {told(value)}", "write 8.0 or [8, 0]")
-    return (numbers[0], numbers[1])
+    return (int(parts[0]), int(parts[1]))
 
 
 def read_disk(value: object) -> object:

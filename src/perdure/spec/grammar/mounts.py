@@ -23,6 +23,16 @@ _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _SCP = re.compile(r"[^/:@]*@[^/:@]+:")
 
 
+def _given(value: str) -> str:
+    if not value:
+        raise wrong("is empty")
+    return value
+
+
+GivenText = Annotated[Text, AfterValidator(_given)]
+"""A text that is not empty."""
+
+
 def absolute(value: str) -> str:
     """A clean absolute path in the job."""
     if not value.startswith("/"):
@@ -113,11 +123,17 @@ def file_mapping(value: object) -> object:
     return {"local_path": local, "path": path if colon else local}
 
 
+def _posix(value: str) -> str:
+    if _DRIVE.match(value):
+        raise wrong(f"is not a path in the job: {told(value)}", "say where it goes: C:/data:/data")
+    return value
+
+
 class FileMapping(Written):
     """A local file or folder, and its place in the job."""
 
-    local_path: Text
-    path: Text
+    local_path: GivenText
+    path: Annotated[GivenText, AfterValidator(_posix)]
     """Relative to the working directory; ``~`` is the job's home."""
 
 
@@ -165,11 +181,11 @@ def repository(value: object) -> object:
 class RepoSpec(Written):
     """A repository, and its place in the job."""
 
-    local_path: Text | None = None
-    url: Text | None = None
+    local_path: GivenText | None = None
+    url: GivenText | None = None
     branch: Text | None = None
     hash: Text | None = None
-    path: Text = "."
+    path: GivenText = "."
     """Relative to the working directory."""
 
     if_exists: Literal["error", "skip"] = "error"

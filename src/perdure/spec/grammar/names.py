@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from perdure.model.ids import RESOURCE_NAME
-from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, text, told, wrong
+from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, text, told, whole, wrong
 
 BACKENDS = (
     "amddevcloud",
@@ -63,11 +63,17 @@ GroupName = Annotated[Text, AfterValidator(group_name)]
 class Reference(Written):
     """Something by its name, in this project or another."""
 
-    name: Text
-    project: Text | None = None
+    name: Annotated[Text, AfterValidator(lambda v: _part(v))]
+    project: Annotated[Text, AfterValidator(lambda v: _part(v))] | None = None
 
     def words(self) -> str:
         return f"{self.project}/{self.name}" if self.project else self.name
+
+
+def _part(value: str) -> str:
+    if not value or "/" in value:
+        raise wrong(f"is not a name: {told(value)}", "a project and a name are written project/name")
+    return value
 
 
 def reference(value: object) -> object:
@@ -172,15 +178,7 @@ class InstanceByHost(Written):
 
 class InstanceOfFleet(Written):
     fleet: Ref
-    instance: Annotated[int, BeforeValidator(lambda v: _instance_number(v))]
-
-
-def _instance_number(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        return int(value)
-    raise wrong(f"is not the number of an instance: {told(value)}")
+    instance: Annotated[int, Field(ge=0), BeforeValidator(whole)]
 
 
 def instance_form(value: object) -> str | None:

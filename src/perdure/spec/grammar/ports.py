@@ -7,9 +7,9 @@ from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from perdure.spec.grammar.base import Written, told, whole, wrong
+from perdure.spec.grammar.base import Written, told, whole, whole_text, wrong
 
-_PORT = re.compile(r"(?:(?P<local>[0-9]{1,5}|\*) *: *)?(?P<container>[0-9]{1,5})")
+_PAIR = re.compile(r"(?P<local>[0-9]{1,5}|\*) *: *(?P<container>[0-9]{1,5})")
 _HINT = "write 8000, 80:8000 or *:8000"
 
 
@@ -17,21 +17,23 @@ def port(value: object) -> object:
     """A port mapping from any of its forms."""
     if isinstance(value, dict | PortMapping):
         return cast(object, value)
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise wrong(f"is not a port: {told(value)}", _HINT)
-    match = _PORT.fullmatch(str(value))
+    single = whole_text(value) if isinstance(value, str) else value
+    if isinstance(single, int) and not isinstance(single, bool):
+        container = _bounded(single)
+        return {"container_port": container, "local_port": container}
+    match = _PAIR.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise wrong(f"is not a port: {told(value)}", _HINT)
-    if any(number.isdigit() and not 1 <= int(number) <= 65535 for number in match.groups(default="")):
-        raise wrong(f"is not a port: {told(value)}", "a port is 1 to 65535")
-    container = int(match["container"])
-    match match["local"]:
-        case None:
-            return {"container_port": container, "local_port": container}
-        case "*":
-            return {"container_port": container}
-        case local:
-            return {"container_port": container, "local_port": int(local)}
+    container = _bounded(int(match["container"]))
+    if match["local"] == "*":
+        return {"container_port": container}
+    return {"container_port": container, "local_port": _bounded(int(match["local"]))}
+
+
+def _bounded(value: int) -> int:
+    if 1 <= value <= 65535:
+        return value
+    raise wrong(f"is not a port: {told(value)}", "a port is 1 to 65535")
 
 
 class PortMapping(Written):

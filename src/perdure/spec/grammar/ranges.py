@@ -10,14 +10,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from perdure.spec.grammar.base import Written, told, whole, wrong
 
-_MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *(MB|GB|TB)?", re.IGNORECASE)
+_MEMORY = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{0,15})?|\.[0-9]{1,15}) *(MB|GB|TB)?", re.IGNORECASE)
 _GB = {"": 1.0, "MB": 1 / 1024, "GB": 1.0, "TB": 1024.0}
 
 
 def gigabytes(value: object) -> float:
     """Memory in GB (of 1024 MB); a bare number is GB."""
     if isinstance(value, str) and (match := _MEMORY.fullmatch(value)):
-        return float(match[1]) * _GB[(match[2] or "").upper()]
+        return float(match[1].replace("_", "")) * _GB[(match[2] or "").upper()]
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**15:
         return float(value)
     raise wrong(f"is not an amount of memory: {told(value)}", "write 16GB, 512MB or 1.5TB")
@@ -34,6 +34,8 @@ def bounds(value: object, parse: Callable[[object], object]) -> object:
         low, high = low.strip(), high.strip()
         if not low and not high:
             raise wrong(f"is {told(value)}, a range without an end", "write 2..8, 2.. or ..8")
+        if high.startswith("."):  # a third dot is no decimal point
+            raise wrong(f"is not a range: {told(value)}", "write 2..8, 2.. or ..8")
         return {"min": parse(low) if low else None, "max": parse(high) if high else None}
     exact = parse(value)
     return {"min": exact, "max": exact}
