@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeGuard, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from perdure.spec.grammar.forms import scalar
+
 Items = TypeVar("Items", bound=Sized)
 
 _WHOLE = re.compile(r"[+-]?[0-9][0-9_]{0,19}")
@@ -147,7 +149,7 @@ def not_empty(value: Items) -> Items:
     return value
 
 
-TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number"]}
+TEXT_SCHEMA = scalar("text", "string", "number")
 
 Text = Annotated[str, BeforeValidator(text), WithJsonSchema(TEXT_SCHEMA)]
 Whole = Annotated[int, BeforeValidator(whole)]

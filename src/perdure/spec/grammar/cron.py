@@ -10,6 +10,7 @@ from cronsim import CronSim, CronSimError
 from pydantic import BeforeValidator, WithJsonSchema
 
 from perdure.spec.grammar.base import told, wrong
+from perdure.spec.grammar.forms import one_or_more, scalar
 
 MAX_EXPRESSIONS = 100
 """Of one schedule: each is asked for its next slot whenever one has passed."""
@@ -61,5 +62,5 @@ def _cron(value: object) -> str:
 CronList = Annotated[
     tuple[str, ...],
     BeforeValidator(cron_list),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+    WithJsonSchema(one_or_more(scalar("cron expression", "string", hint=_HINT, pattern=r" *([^ ]+ +){4}[^ ]+ *"))),
 ]

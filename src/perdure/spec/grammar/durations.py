@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from perdure.model.durations import in_words
 from perdure.spec.grammar.base import SWITCHES, told, whole_text, wrong
+from perdure.spec.grammar.forms import SWITCH_WORDS, scalar
 from perdure.spec.grammar.setting import OFF, Setting
 from perdure.spec.grammar.setting import Off as Off
 
@@ -84,9 +85,11 @@ def _parse(value: object) -> int:
     return parsed
 
 
-_TEXT: dict[str, Any] = {"type": "string", "pattern": r"^[+-]?[0-9][0-9_]*$|^-?[0-9]+ *[smhdw]$"}
-_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "integer"}, _TEXT]}
-_OFFABLE: dict[str, Any] = {"anyOf": [{"type": "integer"}, _TEXT, {"const": "off"}, {"type": ["boolean", "null"]}]}
+_TEXT = r"\+?[0-9][0-9_]*|[0-9]+ *[smhdw]"
+_SCHEMA = scalar("duration", "string", "number", pattern=_TEXT, hint=_HINT)
+_OFFABLE = scalar(
+    "duration or off", "string", "number", "boolean", "null", pattern=f"-?({_TEXT})|{SWITCH_WORDS}", hint=_HINT
+)
 
 Duration = Annotated[int, BeforeValidator(seconds), WithJsonSchema(_SCHEMA)]
 OffableDuration = Annotated[Setting[int], BeforeValidator(offable), WithJsonSchema(_OFFABLE)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from perdure.spec.grammar.base import Written, is_list, is_mapping, text, told, wrong
+from perdure.spec.grammar.forms import Short, any_case, ends, one_or_more, or_null, scalar
 from perdure.spec.grammar.ranges import (
-    COUNT_SCHEMA,
-    MEMORY_SCHEMA,
+    COUNT_END,
+    MEMORY,
+    MEMORY_END,
     Count,
     CountRange,
     Memory,
@@ -30,6 +32,24 @@ VENDORS = {
 _COUNT = re.compile(r"[0-9_]+|[0-9_]* *\.\. *[0-9_]*")
 _CPU_HINT = "write 4, 4..8 or arm:8.."
 _GPU_HINT = "write 1, A100, A100:2, A100:40GB:2 or nvidia:24GB..:1..4"
+_ARCH = any_case("x86", "arm")
+_CPU = scalar(
+    "number of CPUs, with an architecture",
+    "integer",
+    "string",
+    pattern=rf"(({_ARCH}) *:? *)?([0-9_]+|[0-9_]* *\.\. *[0-9_]*)?( *: *({_ARCH}))?",
+    hint=_CPU_HINT,
+    examples=["4", "8..", "arm:8.."],
+)
+_GPU = scalar(
+    "GPU",
+    "integer",
+    "string",
+    "null",
+    pattern=r"[^: ][^:]*(:[^:]+){0,3}",
+    hint=_GPU_HINT,
+    examples=["A100", "A100:40GB:2"],
+)
 
 
 def read_cpu(value: object) -> object:
@@ -126,6 +146,19 @@ def read_disk(value: object) -> object:
     return {"size": value}
 
 
+_VENDOR = scalar("vendor", "string", "null", pattern=any_case(*VENDORS), examples=["nvidia", "amd", "google"])
+_NAMES = or_null(one_or_more(scalar("name of a GPU", "string", "number", examples=["A100", "H100,A100"])))
+_CAPABILITY = or_null(
+    {
+        "title": "compute capability",
+        "anyOf": [
+            scalar("version", "number", "string", pattern=r"[0-9]+\.[0-9]+", examples=["8.0"]),
+            {"type": "array", "items": scalar("whole number", "integer", "string"), "minItems": 2, "maxItems": 2},
+        ],
+    }
+)
+
+
 class CpuSpec(Written):
     """CPUs of a machine."""
 
@@ -136,8 +169,8 @@ class CpuSpec(Written):
 class GpuSpec(Written):
     """GPUs of a machine."""
 
-    vendor: Annotated[str | None, BeforeValidator(read_vendor)] = None
-    name: Annotated[tuple[str, ...] | None, BeforeValidator(gpu_names)] = None
+    vendor: Annotated[str | None, BeforeValidator(read_vendor), WithJsonSchema(_VENDOR)] = None
+    name: Annotated[tuple[str, ...] | None, BeforeValidator(gpu_names), WithJsonSchema(_NAMES)] = None
     count: Count = CountRange(min=1)
     memory: MemorySpan | None = None
     """Of one GPU."""
@@ -145,7 +178,9 @@ class GpuSpec(Written):
     total_memory: MemorySpan | None = None
     """Of all its GPUs together."""
 
-    compute_capability: Annotated[tuple[int, int] | None, BeforeValidator(read_compute_capability)] = None
+    compute_capability: Annotated[
+        tuple[int, int] | None, BeforeValidator(read_compute_capability), WithJsonSchema(_CAPABILITY)
+    ] = None
 
 
 class DiskSpec(Written):
@@ -154,14 +189,10 @@ class DiskSpec(Written):
     size: MemorySpan
 
 
-def _or_mapping(*forms: dict[str, Any]) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [*forms, {"type": "object"}]})
-
-
 class ResourcesSpec(Written):
     """What every machine of a run must have. What is not written is required on clouds only."""
 
-    cpu: Annotated[CpuSpec, BeforeValidator(read_cpu), _or_mapping({"type": ["integer", "string"]})] = CpuSpec()
+    cpu: Annotated[CpuSpec, BeforeValidator(read_cpu), Short(_CPU, ends(COUNT_END))] = CpuSpec()
     """``4``, ``4..8``, ``arm:8..``"""
 
     memory: MemorySpan = MemoryRange(min=8)
@@ -173,13 +204,13 @@ class ResourcesSpec(Written):
     gpu: Annotated[
         GpuSpec | None,
         BeforeValidator(read_gpu),
-        _or_mapping({"type": ["integer", "string", "null"]}, COUNT_SCHEMA),
+        Short(_GPU),
     ] = Field(default=None)
     """``1``, ``A100``, ``A100:40GB:2``, ``nvidia:24GB..:1..4``"""
 
     disk: Annotated[
         DiskSpec | None,
         BeforeValidator(read_disk),
-        _or_mapping({"type": ["string", "number", "null"]}, MEMORY_SCHEMA),
+        Short(MEMORY | {"type": ["number", "string", "null"]}, ends(MEMORY_END)),
     ] = DiskSpec(size=MemoryRange(min=100))
     """``100GB``, ``100GB..``"""

@@ -17,9 +17,11 @@ from pydantic import (
 )
 
 from perdure.spec.grammar.base import Switch, Text, Written, text, told, wrong
+from perdure.spec.grammar.forms import Short, one_or_more, scalar
 
 _DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
+_MOUNT_HINT = "write volume:/path, or /host/path:/path for a host folder"
 _SCP = re.compile(r"[^/:@]*@[^/:@]+:")
 
 
@@ -42,7 +44,11 @@ def absolute(value: str) -> str:
     return "/" + posixpath.normpath(value).lstrip("/")
 
 
-AbsolutePath = Annotated[Text, AfterValidator(absolute)]
+AbsolutePath = Annotated[
+    Text,
+    AfterValidator(absolute),
+    WithJsonSchema(scalar("absolute path", "string", pattern="/.*", examples=["/data"])),
+]
 
 
 def _names(value: object) -> str | tuple[str, ...]:
@@ -60,7 +66,7 @@ class NetworkMount(Written):
     name: Annotated[
         str | tuple[str, ...],
         PlainValidator(lambda value: _names(value)),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        WithJsonSchema(one_or_more(scalar("name of a volume", "string", "number"))),
     ]
     """Several: the first that is where the instance is."""
 
@@ -82,7 +88,7 @@ def mount(value: object) -> object:
         return value
     source, colon, path = value.partition(":")
     if not colon or ":" in path or not source or not path:
-        raise wrong(f"is not a mount: {told(value)}", "write volume:/path, or /host/path:/path for a host folder")
+        raise wrong(f"is not a mount: {told(value)}", _MOUNT_HINT)
     if "/" in source:
         return {"instance_path": source, "path": path}
     return {"name": source, "path": path}
@@ -98,14 +104,7 @@ Mount = Annotated[
     Annotated[NetworkMount, Tag("<network>")] | Annotated[HostMount, Tag("<host>")],
     Discriminator(_mount_form, custom_error_type="perdure", custom_error_message="is not a mount"),
     BeforeValidator(mount),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "examples": ["my-volume:/data", "/mnt/data:/data"]},
-                {"type": "object", "required": ["path"]},
-            ]
-        }
-    ),
+    Short(scalar("mount", "string", pattern="[^:]+:/[^:]*", hint=_MOUNT_HINT, examples=["my-volume:/data"])),
 ]
 
 
@@ -140,19 +139,7 @@ class FileMapping(Written):
 FileItem = Annotated[
     FileMapping,
     BeforeValidator(file_mapping),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "examples": [".:/app", "train.py"]},
-                {
-                    "type": "object",
-                    "properties": {"local_path": {"type": "string"}, "path": {"type": "string"}},
-                    "required": ["local_path", "path"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
+    Short(scalar("file or folder", "string", pattern=".+", examples=[".:/app", "train.py"])),
 ]
 
 
@@ -203,7 +190,5 @@ class RepoSpec(Written):
 Repo = Annotated[
     RepoSpec,
     BeforeValidator(repository),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string", "examples": [".", "https://github.com/owner/name:/app"]}, {"type": "object"}]}
-    ),
+    Short(scalar("repository", "string", pattern=".+", examples=[".", "https://github.com/owner/name:/app"])),
 ]

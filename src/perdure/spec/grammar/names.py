@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Wit
 
 from perdure.model.ids import RESOURCE_NAME
 from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, text, told, whole, wrong
+from perdure.spec.grammar.forms import Short, scalar
 
 BACKENDS = (
     "amddevcloud",
@@ -41,12 +42,17 @@ _TAG_VALUE = re.compile(r"[a-zA-Z0-9 .:/=_\-+@]{0,256}")
 PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 
 
+_NAME_HINT = "1 to 41 lower-case letters, digits and hyphens, beginning with a letter: my-run-1"
+_NAME = scalar("name", "string", pattern=RESOURCE_NAME.pattern.strip("^$"), hint=_NAME_HINT, examples=["my-run-1"])
+_GROUP = scalar("name", "string", "number", pattern=_GROUP_NAME.pattern, examples=["workers"])
+
+
 def resource_name(value: str) -> str:
     if RESOURCE_NAME.match(value) and not value.endswith("\n"):
         return value
     raise wrong(
         f"is not a name: {told(value)}",
-        "1 to 41 lower-case letters, digits and hyphens, beginning with a letter: my-run-1",
+        _NAME_HINT,
     )
 
 
@@ -56,8 +62,8 @@ def group_name(value: str) -> str:
     raise wrong(f"is not the name of a group: {told(value)}", "1 to 40 lower-case letters, digits and hyphens")
 
 
-ResourceName = Annotated[Text, AfterValidator(resource_name)]
-GroupName = Annotated[Text, AfterValidator(group_name)]
+ResourceName = Annotated[Text, AfterValidator(resource_name), WithJsonSchema(_NAME)]
+GroupName = Annotated[Text, AfterValidator(group_name), WithJsonSchema(_GROUP)]
 
 
 class Reference(Written):
@@ -89,7 +95,7 @@ def reference(value: object) -> object:
 Ref = Annotated[
     Reference,
     BeforeValidator(reference),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}),
+    Short(scalar("name or project/name", "string", pattern="[^/]+(/[^/]+)?", examples=["gpus", "main/gpus"])),
 ]
 
 
@@ -102,7 +108,7 @@ def backend(value: object) -> str:
 
 
 BackendName = Annotated[
-    str, PlainValidator(backend), WithJsonSchema({"type": "string", "enum": [*BACKENDS, "ssh"]})
+    str, PlainValidator(backend), WithJsonSchema({"title": "backend", "enum": [*BACKENDS, "ssh"]})
 ]
 
 
@@ -120,8 +126,10 @@ def _tag_key(value: object) -> str:
 
 
 Tags = dict[
-    Annotated[str, PlainValidator(_tag_key), WithJsonSchema({"type": "string"})],
-    Annotated[str, PlainValidator(_tag_value), WithJsonSchema(TEXT_SCHEMA)],
+    Annotated[str, PlainValidator(_tag_key), WithJsonSchema(scalar("key", "string", pattern=_TAG_KEY.pattern))],
+    Annotated[
+        str, PlainValidator(_tag_value), WithJsonSchema(TEXT_SCHEMA | {"pattern": f"^{_TAG_VALUE.pattern}$"})
+    ],
 ]
 
 
@@ -160,12 +168,27 @@ def working_dir(value: object) -> str:
     raise wrong(f"is not an absolute path: {told(word)}", "begin it with / or ~")
 
 
-User = Annotated[str, PlainValidator(unix_user), WithJsonSchema(TEXT_SCHEMA)]
-Shell = Annotated[str, PlainValidator(shell), WithJsonSchema({"type": "string"})]
+_USER = scalar(
+    "user and group",
+    "string",
+    "integer",
+    pattern="[^:]+(:[^:]+)?",
+    hint="write ubuntu, 1000 or 1000:1000",
+    examples=["ubuntu", "1000:1000"],
+)
+_SHELL = scalar(
+    "shell", "string", pattern="sh|bash|/.+", hint="write sh, bash or an absolute path", examples=["bash", "sh"]
+)
+_DIRECTORY = scalar("absolute path", "string", pattern="[/~].*", hint="begin it with / or ~", examples=["/app"])
+
+User = Annotated[str, PlainValidator(unix_user), WithJsonSchema(_USER)]
+Shell = Annotated[str, PlainValidator(shell), WithJsonSchema(_SHELL)]
 Python = Annotated[
-    str, PlainValidator(python), WithJsonSchema({"enum": [*PYTHONS, 3.1, 3.9, 3.11, 3.12, 3.13, 3.14]})
+    str,
+    PlainValidator(python),
+    WithJsonSchema({"title": "Python version", "enum": [*PYTHONS, *map(float, PYTHONS)]}),
 ]
-WorkingDir = Annotated[str, PlainValidator(working_dir), WithJsonSchema({"type": "string"})]
+WorkingDir = Annotated[str, PlainValidator(working_dir), WithJsonSchema(_DIRECTORY)]
 
 
 class InstanceByName(Written):

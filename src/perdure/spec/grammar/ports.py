@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, cast
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
 from perdure.spec.grammar.base import Written, told, whole, whole_text, wrong
+from perdure.spec.grammar.forms import Short, scalar
 
 _PAIR = re.compile(r"(?P<local>[0-9]{1,5}|\*) *: *(?P<container>[0-9]{1,5})")
 _HINT = "write 8000, 80:8000 or *:8000"
@@ -47,18 +48,8 @@ class PortMapping(Written):
 Port = Annotated[
     PortMapping,
     BeforeValidator(port),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": 65535},
-                {"type": "string", "pattern": r"^(([0-9]+|\*) *: *)?[0-9]+$"},
-                {
-                    "type": "object",
-                    "properties": {"container_port": {"type": "integer"}, "local_port": {"type": "integer"}},
-                    "required": ["container_port"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
+    Short(
+        scalar("port", "integer", "string", pattern=r"(([0-9]+|\*) *: *)?[0-9]+|\+?[0-9][0-9_]*", hint=_HINT)
+        | {"minimum": 1, "maximum": 65535}
     ),
 ]

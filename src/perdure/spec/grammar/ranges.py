@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Self, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from perdure.spec.grammar.base import Written, told, whole, wrong
+from perdure.spec.grammar.forms import Short, range_of, scalar
 
 _MEMORY = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{0,15})?|\.[0-9]{1,15}) *(MB|GB|TB)?", re.IGNORECASE)
+MEMORY_TEXT = r"([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+) *([MmGgTt][Bb])?"
+_MEMORY_HINT = "write 16GB, 512MB or 1.5TB"
+MEMORY_END = scalar(
+    "memory", "number", "string", pattern=MEMORY_TEXT, hint=_MEMORY_HINT, examples=["16GB", "512MB"]
+)
 _GB = {"": 1.0, "MB": 1 / 1024, "GB": 1.0, "TB": 1024.0}
 
 
@@ -20,7 +26,7 @@ def gigabytes(value: object) -> float:
         return float(match[1].replace("_", "")) * _GB[(match[2] or "").upper()]
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**15:
         return float(value)
-    raise wrong(f"is not an amount of memory: {told(value)}", "write 16GB, 512MB or 1.5TB")
+    raise wrong(f"is not an amount of memory: {told(value)}", _MEMORY_HINT)
 
 
 def bounds(value: object, parse: Callable[[object], object]) -> object:
@@ -57,7 +63,9 @@ class CountRange(Written):
 
 
 Memory = Annotated[
-    float, BeforeValidator(gigabytes), WithJsonSchema({"type": ["string", "number"], "examples": ["16GB", "512MB"]})
+    float,
+    BeforeValidator(gigabytes),
+    WithJsonSchema(MEMORY_END),
 ]
 
 
@@ -96,18 +104,14 @@ def _check_order(low: float | None, high: float | None) -> None:
         raise wrong(f"begins after it ends: {range_words(low, high)}", f"write {range_words(high, low)}")
 
 
-def _schema(single: str, example: str) -> dict[str, Any]:
-    ends: dict[str, Any] = {"type": [single, "string", "null"]}
-    return {
-        "anyOf": [
-            {"type": [single, "string"], "examples": [example]},
-            {"type": "object", "properties": {"min": ends, "max": ends}, "additionalProperties": False},
-        ]
-    }
+_COUNT_TEXT = r"\+?[0-9][0-9_]*"
+COUNT_END = scalar("number", "integer", "string", pattern=_COUNT_TEXT)
+COUNT = scalar(
+    "number or range", "integer", "string", pattern=range_of(_COUNT_TEXT), hint="write 4, 2..8, 2.. or ..8"
+)
+MEMORY = scalar(
+    "memory or range", "number", "string", pattern=range_of(MEMORY_TEXT), hint="write 16GB or 16GB..64GB"
+)
 
-
-COUNT_SCHEMA = _schema("integer", "2..8")
-MEMORY_SCHEMA = _schema("number", "16GB..64GB")
-
-Count = Annotated[CountRange, BeforeValidator(lambda v: bounds(v, whole)), WithJsonSchema(COUNT_SCHEMA)]
-MemorySpan = Annotated[MemoryRange, BeforeValidator(lambda v: bounds(v, gigabytes)), WithJsonSchema(MEMORY_SCHEMA)]
+Count = Annotated[CountRange, BeforeValidator(lambda v: bounds(v, whole)), Short(COUNT)]
+MemorySpan = Annotated[MemoryRange, BeforeValidator(lambda v: bounds(v, gigabytes)), Short(MEMORY)]
