@@ -18,8 +18,8 @@ from perdure.spec.effective import EffectiveRun, InstanceMount
 from perdure.spec.effective import Mapping as PortMap
 from perdure.spec.environment import MAX_WORD, Resolution
 from perdure.spec.grammar.base import unprintable
-from perdure.spec.grammar.durations import Off
 from perdure.spec.grammar.mounts import HostMount
+from perdure.spec.grammar.setting import Setting, settled
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import Task
 from perdure.spec.parsing import parse_run
@@ -171,7 +171,7 @@ def _policy(
     )
 
 
-def _retry(retry: RetrySpec | bool | None) -> Retry | None:
+def _retry(retry: Setting[RetrySpec]) -> Retry | None:
     if not isinstance(retry, RetrySpec):
         return None
     return Retry(
@@ -181,7 +181,6 @@ def _retry(retry: RetrySpec | bool | None) -> Retry | None:
     )
 
 
-def _seconds(value: int | Off | None, default: float | None) -> float | None:
-    if value is None:
-        return default
-    return None if value == "off" else float(value)
+def _seconds(value: Setting[int], default: float | None) -> float | None:
+    found = settled(value, default)
+    return None if found is None else float(found)
