@@ -7,6 +7,7 @@
     │   ├── InvalidConfiguration   every field error, with path, line and hint
     │   ├── NotFound               no such run, fleet, log …
     │   ├── Conflict               the name is in use; the state forbids it
+    │   ├── CannotOpen             a secret, or a value that came sealed, cannot be had
     │   └── CodeTooLarge           what would be uploaded is over the limit
     ├── CapacityError        nobody has what is asked for
     ├── ProviderError        a cloud or a host said no
@@ -25,6 +26,7 @@ Crossing Temporal, an error becomes an ``ApplicationError`` of type ``code``.
 from __future__ import annotations
 
 from perdure.model.base import Message
+from perdure.model.origins import Layer
 from perdure.model.statuses import Fault
 
 
@@ -40,6 +42,8 @@ class FieldError(Message):
     """1-based; None when the input was not a text."""
 
     column: int | None = None
+    layer: Layer = "configuration"
+    """Where it is written: ``path`` is in a flag or in the profile, if not in the configuration."""
 
 
 class PerdureError(Exception):
@@ -77,6 +81,10 @@ class NotFound(UserError):
 
 class Conflict(UserError):
     code = "conflict"
+
+
+class CannotOpen(UserError):
+    code = "cannot-open"
 
 
 class CodeTooLarge(UserError):
@@ -135,6 +143,8 @@ class ControlPlaneError(PerdureError):
 
 def _in_words(error: FieldError) -> str:
     where = error.path or "configuration"
+    if error.layer != "configuration":
+        where = f"{error.layer} {error.path}".rstrip()
     if error.line is not None:
         where += f" (line {error.line})"
     return f"{where}: {error.message}" + (f" ({error.hint})" if error.hint else "")

@@ -88,8 +88,11 @@ class Lines:
         return place
 
     def locate(self, error: FieldError) -> FieldError:
-        """The error with its line and column, if it has none: for those that come back from a worker."""
-        if error.line is not None:
+        """The error with its line and column, if it has none: for those that come back from a worker.
+
+        One of a flag or the profile stands elsewhere, and is left as it is.
+        """
+        if error.line is not None or error.layer != "configuration":
             return error
         place = self.at(split_path(error.path))
         return error.but(line=place.line, column=place.column)
