@@ -11,7 +11,21 @@ from tests.spec.support import fixtures
 
 OURS_ONLY = {
     "stop_grace": "ours",
-    "max_attempts": "ours",
+    **dict.fromkeys(
+        (
+            "max_attempts",
+            "backoff",
+            "on_exit_codes",
+            "scope",
+            "timezone",
+            "max_cost",
+            "deadline",
+            "notify",
+            "stop_signal",
+            "depends_on",
+        ),
+        "ours",
+    ),
     "groups": "kept apart from replicas, under the name that was written",
     "replicas": "of a group: kept apart from count, under the name that was written",
     "target": "left out there when it is not written",
@@ -67,6 +81,8 @@ def _differences(ours: Any, theirs: Any, path: str) -> Iterator[str]:
             pass
         case None, str() if key == "name" and theirs.isdigit():  # a group is called by its number
             pass
+        case "off", False if key == "retry":
+            pass
         case _, None if key in DEFAULTS and ours == DEFAULTS[key]:
             pass
         case _:
@@ -79,7 +95,7 @@ def _of_mappings(ours: dict[str, Any], theirs: dict[str, Any], path: str) -> Ite
         where = f"{path}.{key}"
         if key in ours and key in theirs:
             yield from _differences(ours[key], theirs[key], where)
-        elif ours.get(key) is not None or theirs.get(key) is not None:
+        elif ours.get(key) or theirs.get(key) is not None:
             yield f"{where}: is only on one side, and has a value"
         elif key not in (OURS_ONLY if key in ours else THEIRS_ONLY):
             yield f"{where}: is only on one side"

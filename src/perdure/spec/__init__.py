@@ -12,10 +12,12 @@ function here takes any mapping, and a Document's lines are found by themselves;
 """
 
 from perdure.spec.document import Document, Lines, load_yaml
-from perdure.spec.parsing import Configuration, RunConfiguration, parse, parse_fleet, parse_run
-from perdure.spec.refusals import warnings
+from perdure.spec.models.profile import Profile, parse_profiles
+from perdure.spec.parsing import Configuration, RunConfiguration, parse, parse_flags, parse_fleet, parse_run
+from perdure.spec.refusals import not_yet, warnings
 from perdure.spec.requirements import fleet_requirements, offer_requirements
 from perdure.spec.resolving import resolve
+from perdure.spec.rules import invalid
 from perdure.spec.schema import KINDS, json_schema
 
 __all__ = [
@@ -23,13 +25,18 @@ __all__ = [
     "Configuration",
     "Document",
     "Lines",
+    "Profile",
     "RunConfiguration",
     "fleet_requirements",
+    "invalid",
     "json_schema",
     "load_yaml",
+    "not_yet",
     "offer_requirements",
     "parse",
+    "parse_flags",
     "parse_fleet",
+    "parse_profiles",
     "parse_run",
     "resolve",
     "warnings",

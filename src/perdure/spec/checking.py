@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from perdure.model.errors import FieldError, InvalidConfiguration
@@ -36,6 +38,22 @@ def check(model: type[Model], mapping: Mapping[str, object], lines: Lines | None
     raise InvalidConfiguration(errors, source=source_of(mapping))
 
 
+def partial(model: type[Model]) -> type[Model]:
+    """The same model with nothing required: what is missing is None, and its type does not say so."""
+    return cast(type[Model], _partial(model))
+
+
+@cache
+def _partial(model: type[BaseModel]) -> type[BaseModel]:
+    optional: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if field.is_required():
+            unset = copy(field)
+            unset.default = None
+            optional[name] = (field.annotation, unset)
+    return create_model(model.__name__, __base__=model, **optional)
+
+
 def _first(details: list[ErrorDetails], lines: Lines | None) -> list[ErrorDetails]:
     """As many as anybody reads, in the order of the document."""
     if lines is not None:
@@ -53,6 +71,21 @@ def source_of(mapping: object) -> str | None:
 
 def lines_of(mapping: object) -> Lines | None:
     return mapping.lines if isinstance(mapping, Document) else None
+
+
+def entries_of(mapping: object) -> Mapping[str, object]:
+    """Anything as a mapping of texts.
+
+    Raises:
+        InvalidConfiguration: it is none.
+    """
+    if not isinstance(mapping, Mapping):
+        error = field_error("", f"is {told(mapping)}, where a mapping is wanted", "begin with type: task")
+        raise InvalidConfiguration([error])
+    entries = cast(Mapping[object, object], mapping)
+    if not all(isinstance(key, str) for key in entries):
+        raise InvalidConfiguration([field_error("", "has a key that is not a text")])
+    return cast(Mapping[str, object], entries)
 
 
 def field_error(path: str, message: str, hint: str | None = None, *, lines: Lines | None = None) -> FieldError:

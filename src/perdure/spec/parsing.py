@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from perdure.model.errors import InvalidConfiguration
-from perdure.spec.checking import check, field_error, in_order, lines_of, nearest, source_of
+from perdure.spec.checking import (
+    check,
+    entries_of,
+    field_error,
+    in_order,
+    lines_of,
+    nearest,
+    partial,
+    source_of,
+)
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import told
 from perdure.spec.models.development import DevEnvironment
@@ -82,19 +91,14 @@ def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfigurati
     return fleet
 
 
-def entries_of(mapping: object) -> Mapping[str, object]:
-    """Anything as a mapping of texts.
+def parse_flags(mapping: object, kind: str = "task", lines: Lines | None = None) -> RunConfiguration:
+    """Some fields of a run of this kind, as flags give them. Only those in ``model_fields_set`` were given; all
+    others, and ``type``, hold nothing that may be used.
 
     Raises:
-        InvalidConfiguration: it is none.
+        InvalidConfiguration: with every mistake in what is given, by its path: ``resources.gpu``.
     """
-    if not isinstance(mapping, Mapping):
-        error = field_error("", f"is {told(mapping)}, where a mapping is wanted", "begin with type: task")
-        raise InvalidConfiguration([error])
-    entries = cast(Mapping[object, object], mapping)
-    if not all(isinstance(key, str) for key in entries):
-        raise InvalidConfiguration([field_error("", "has a key that is not a text")])
-    return cast(Mapping[str, object], entries)
+    return check(partial(RUN_TYPES[kind]), entries_of(mapping), lines or lines_of(mapping))
 
 
 def _type(entries: Mapping[str, object], lines: Lines | None) -> str:

@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from pydantic import BaseModel
+
+from perdure.model.errors import FieldError
 from perdure.spec.grammar.mounts import NetworkMount
 from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.run import RunFields, Task
+from perdure.spec.rules import field_errors
+from perdure.spec.rules.base import Problem
 
 Refusal: TypeAlias = tuple[str, str, str | None]
 """Path, message, hint."""
 
 _NO_IMAGE = "leave it out, and set an image that has what the commands need"
+
+
+def not_yet(configuration: BaseModel, project: str | None = None) -> list[FieldError]:
+    """What is right in a configuration of any kind, and cannot be honoured by this version; ``project``: whose it
+    would be, if that is known."""
+    if isinstance(configuration, FleetConfiguration):
+        return field_errors(Problem(*refusal) for refusal in fleet_refusals(configuration))
+    if isinstance(configuration, RunFields):
+        return field_errors(Problem(*refusal) for refusal in refusals(configuration, project))
+    kind = getattr(configuration, "type", "")
+    return field_errors([Problem("type", f"a {kind} is not supported yet: this version has runs and fleets")])
 
 
 def refusals(run: RunFields, project: str | None = None) -> Iterator[Refusal]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from perdure.spec.grammar.base import SWITCHES, Text, Written, not_empty, number, whole, wrong
+from perdure.spec.checking import check, entries_of, lines_of
+from perdure.spec.document import Lines
+from perdure.spec.grammar.base import SWITCHES, Switch, Text, Written, not_empty, number, whole, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
+from perdure.spec.grammar.lifecycle import Deadline, ExitCodes, TimeZone
 from perdure.spec.grammar.names import (
     BackendName,
     InstanceByHost,
@@ -19,6 +22,8 @@ from perdure.spec.grammar.names import (
     instance_form,
     named,
 )
+from perdure.spec.grammar.setting import OFF, Off
+from perdure.spec.models.notices import Notice
 
 RetryEventName = Literal["no-capacity", "interruption", "error"]
 ALL_RETRY_EVENTS: tuple[RetryEventName, ...] = ("no-capacity", "interruption", "error")
@@ -34,30 +39,41 @@ class RetrySpec(Written):
     """The window in which it is tried again; an hour if unset."""
 
     max_attempts: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
+    """Submissions in all, the first one included. Ours."""
+
+    backoff: Annotated[tuple[Duration, ...], AfterValidator(not_empty)] | None = None
+    """How long to wait before each attempt; the last one holds for all that follow. Ours."""
+
+    on_exit_codes: Annotated[tuple[ExitCodes, ...], AfterValidator(not_empty)] | None = None
+    """Only these exit codes count as an error worth another attempt: ``137`` or ``1..127``. Ours."""
+
+    scope: Literal["node", "replica"] | None = None
+    """What is run again when one node of several fails: that node, or (unset) all of its replica. Ours."""
 
 
 def _retry(value: object) -> object:
-    if value is True or (isinstance(value, str) and SWITCHES.get(value.lower()) is True):
+    if isinstance(value, str):
+        value = SWITCHES.get(value.lower(), value)
+    if value is True:
         return {}
-    if isinstance(value, str) and SWITCHES.get(value.lower()) is False:
-        return False
-    return value
+    return OFF if value is False else value
 
 
 def _retry_form(value: object) -> str | None:
-    if value is False:
+    if value == OFF:
         return "<off>"
     return "<on>" if isinstance(value, dict | RetrySpec) else None
 
 
 Retry = Annotated[
-    Annotated[RetrySpec, Tag("<on>")] | Annotated[Literal[False], Tag("<off>")],
+    Annotated[RetrySpec, Tag("<on>")] | Annotated[Off, Tag("<off>")],
     Discriminator(
         _retry_form,
         custom_error_type="perdure",
         custom_error_message="is neither true, false nor a mapping with on_events and duration",
     ),
     BeforeValidator(_retry),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "object"}]}),
 ]
 
 
@@ -74,13 +90,27 @@ class ScheduleSpec(Written):
     """Run at these times, again and again."""
 
     cron: CronList
+    """Five fields: minute, hour, day, month, weekday (0 and 7 are Sunday). One or several."""
+
+    timezone: TimeZone | None = None
+    """In which the fields are meant, such as ``Europe/Berlin``; UTC if unset. Ours."""
 
 
 class VastOptions(Written):
+    """How offers of Vast.ai are chosen."""
+
     type: Literal["vastai"]
     offer_order: Literal["score", "price"] | None = None
     min_reliability: Annotated[float, Field(ge=0, le=1), BeforeValidator(number)] | None = None
     min_score: Annotated[float, Field(ge=0), BeforeValidator(number)] | None = None
+
+
+def _one_per_backend(options: tuple[VastOptions, ...]) -> tuple[VastOptions, ...]:
+    types = [option.type for option in options]
+    for option in types:
+        if types.count(option) > 1:
+            raise wrong(f"has two items of type {option}", "put all options of a backend into one item")
+    return options
 
 
 InstanceChoice = Annotated[
@@ -111,14 +141,8 @@ class PlacementFields(Written):
     """How long an instance stays when its last job has ended."""
 
     tags: Tags | None = None
-    backend_options: tuple[VastOptions, ...] | None = None
-
-    @model_validator(mode="after")
-    def _one_option_per_backend(self) -> Self:
-        options = [option.type for option in self.backend_options or ()]
-        if len(options) != len(set(options)):
-            raise wrong("has backend_options twice for one backend")
-        return self
+    backend_options: Annotated[tuple[VastOptions, ...], AfterValidator(_one_per_backend)] | None = None
+    """One item for each backend."""
 
 
 class ProfileFields(PlacementFields):
@@ -140,3 +164,35 @@ class ProfileFields(PlacementFields):
     schedule: ScheduleSpec | None = None
     fleets: tuple[Ref, ...] | None = None
     instances: Annotated[tuple[InstanceChoice, ...], AfterValidator(not_empty)] | None = None
+
+    max_cost: Annotated[float, Field(gt=0), BeforeValidator(number)] | None = None
+    """Dollars; a run that has cost as much is stopped. Ours."""
+
+    deadline: Deadline | None = None
+    """When it must have ended: a duration from its submission, or a time with its zone. Ours."""
+
+    notify: tuple[Notice, ...] | None = None
+    """Who is told when its status changes. Ours."""
+
+
+class Profile(ProfileFields):
+    """A named set of these fields, for runs that do not say them."""
+
+    name: Text = ""
+    default: Switch = False
+    """Used where no other profile is asked for."""
+
+
+class ProfilesFile(Written):
+    """``profiles.yml``."""
+
+    profiles: tuple[Profile, ...]
+
+
+def parse_profiles(document: object, lines: Lines | None = None) -> tuple[Profile, ...]:
+    """The profiles of a ``profiles.yml``, in its order.
+
+    Raises:
+        InvalidConfiguration: with every mistake, at ``profiles[1].max_price`` and its line.
+    """
+    return check(ProfilesFile, entries_of(document), lines or lines_of(document)).profiles

@@ -9,9 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from perdure.spec.grammar.base import Switch, Text, Written, not_empty, whole, wrong
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
+from perdure.spec.grammar.lifecycle import SignalName
 from perdure.spec.grammar.mounts import FileItem, Mount, Repo
 from perdure.spec.grammar.names import GroupName, Python, ResourceName, Shell, User, WorkingDir
 from perdure.spec.grammar.ports import Port
+from perdure.spec.models.notices import Dependency
 from perdure.spec.models.profile import ProfileFields
 
 MAX_NODES = 10_000
@@ -52,6 +54,11 @@ class RunFields(ProfileFields):
     repos: Annotated[tuple[Repo, ...], Field(max_length=1)] = ()
     single_branch: Switch | None = None
     dstack: Switch = False
+    stop_signal: SignalName | None = None
+    """What a process is asked to stop with: SIGTERM if unset. Ours."""
+
+    depends_on: tuple[Dependency, ...] = ()
+    """Runs that must have ended before this one starts. Ours."""
 
     @model_validator(mode="after")
     def _one_source_of_software(self) -> Self:

@@ -23,6 +23,7 @@ from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import GroupName, Python, Reference, reference
 from perdure.spec.grammar.ports import PortMapping, port
 from perdure.spec.grammar.ranges import CountRange, bounds
+from perdure.spec.models.profile import RetrySpec
 from perdure.spec.models.run import Commands, RunFields
 from perdure.spec.models.traffic import Model, Probe, RateLimit
 
@@ -244,7 +245,9 @@ class Service(RunFields):
             raise wrong("has two replica groups of one name")
         if sum(group.router is not None for group in groups) > 1:
             raise wrong("has more than one router group")
-        if self.retry and any(group.router is not None and group.router.type == "dynamo" for group in groups):
+        if isinstance(self.retry, RetrySpec) and any(
+            group.router is not None and group.router.type == "dynamo" for group in groups
+        ):
             raise wrong("has retry with a dynamo router, which cannot be retried", "leave retry out")
         for index, group in enumerate(groups):
             if not group.commands and group.image is None and self.image is None:
