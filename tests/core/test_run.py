@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import itertools
 import random
-from datetime import timedelta
 
 import pytest
 
 from perdure.core import run as core
 from perdure.core.run import state as happened
-from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
+from perdure.model.events import ClaimFailed, ClaimGranted, StopWanted
 from perdure.model.messages import ClaimAnswer
-from perdure.model.policy import Retry, RunPolicy
+from perdure.model.policy import Retry
 from perdure.model.statuses import (
     JOB_REASONS,
     RUN_REASONS,
     ClaimStatus,
     JobReason,
     JobStatus,
-    RetryEvent,
     RunReason,
     RunStatus,
     StartupOrder,
     StopCriteria,
 )
+from tests.core.driven import ALL_RETRY, ERROR, Run, only
 from tests.core.simulation import START, World, play
 
 
@@ -45,98 +44,6 @@ def _play_and_check(seed: int) -> None:
 
 
 # --- rules, one by one --------------------------------------------------------------------------------------------
-
-
-class Run:
-    """A run driven by hand."""
-
-    def __init__(self, **policy: object):
-        values = {"project": "main", "name": "r", "submitted_at": START, **policy}
-        self.policy = RunPolicy(run_id="00000000-0000-4000-8000-000000000001", **values)  # type: ignore[arg-type]
-        self.now = START
-        self.state = core.new_run(self.policy)
-        self.commands: list[core.Command] = []
-        self.settle()
-
-    def settle(self) -> list[core.Command]:
-        self.state, decision = core.settle(self.state, self.now)
-        self.wake_at = decision.wake_at
-        self.commands = list(decision.commands)
-        return self.commands
-
-    def happen(self, *events: core.Event) -> list[core.Command]:
-        for event in events:
-            self.state = core.apply(self.state, event)
-        return self.settle()
-
-    def wait(self, seconds: float) -> list[core.Command]:
-        self.now += timedelta(seconds=seconds)
-        return self.settle()
-
-    @property
-    def replica(self) -> happened.Replica:
-        return self.state.replicas[0]
-
-    @property
-    def claim(self):
-        return self.state.claim_of(self.replica)
-
-    def places(self) -> tuple[Placement, ...]:
-        return tuple(
-            Placement(
-                node=node, instance_id=f"00000000-0000-4000-8000-0000000001{node:02}", address=f"127.0.0.{node}"
-            )
-            for node in range(self.policy.nodes)
-        )
-
-    def ready(self) -> list[core.Command]:
-        answer = ClaimAnswer(status=ClaimStatus.READY, placements=self.places())
-        commands = self.happen(happened.Placed(claim_id=self.claim, answer=answer, at=self.now))
-        return self.start(commands)
-
-    def start(self, commands: list[core.Command]) -> list[core.Command]:
-        """Let the jobs that were to be started start, and all that follow from that."""
-        starts = [command for command in commands if isinstance(command, core.StartJob)]
-        done = list(starts)
-        for command in starts:
-            more = self.happen(
-                happened.Started(replica=0, node=command.node, submission=command.submission, key=command.key),
-                self.reported(command.node),
-            )
-            done += self.start(more)
-        return done
-
-    def reported(self, node: int, status: JobStatus = JobStatus.RUNNING) -> JobReported:
-        return JobReported(
-            run_id=self.policy.run_id,
-            replica=0,
-            node=node,
-            submission=self.replica.submission,
-            status=status,
-            at=self.now,
-        )
-
-    def ended(
-        self, node: int, reason: JobReason = JobReason.DONE_BY_RUNNER, submission: int | None = None
-    ) -> JobEnded:
-        return JobEnded(
-            run_id=self.policy.run_id,
-            replica=0,
-            node=node,
-            submission=self.replica.submission if submission is None else submission,
-            status=JOB_REASONS[reason].status,
-            reason=reason,
-            at=self.now,
-        )
-
-
-def only(commands: list[core.Command], kind: type) -> list:
-    assert all(isinstance(command, kind) for command in commands), commands
-    return commands
-
-
-ERROR = JobReason.CONTAINER_EXITED_WITH_ERROR
-ALL_RETRY = Retry(on=tuple(RetryEvent))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -188,20 +95,6 @@ def test_failure_of_one_node_ends_the_others_and_the_run() -> None:
     run.happen(run.ended(0, JobReason.TERMINATED_BY_SERVER))
     [close] = run.happen(run.ended(1, JobReason.TERMINATED_BY_SERVER))
     assert (close.status, close.reason) == (RunStatus.FAILED, RunReason.JOB_FAILED)
-
-
-def test_gang_is_retried_whole_after_the_backoff() -> None:
-    run = Run(nodes=2, retry=ALL_RETRY)
-    run.ready()
-    [stop] = only(run.happen(run.ended(1, ERROR)), core.StopJob)
-    run.happen(happened.Stopped(key=stop.key))
-    assert run.happen(run.ended(0, JobReason.TERMINATED_BY_SERVER)) == []
-    assert core.view(run.state).status is RunStatus.PENDING
-    assert run.wake_at == START + timedelta(seconds=15)
-    assert run.wait(14.9) == []
-    [place] = only(run.wait(0.1), core.PlaceReplica)
-    assert place.submission == 1
-    assert len(run.ready()) == 2
 
 
 def test_a_claim_that_lost_an_instance_is_given_back_before_it_is_made_anew() -> None:
@@ -267,61 +160,6 @@ def test_no_capacity_without_retry_fails_at_once_and_says_what_was_tried() -> No
     answer = ClaimAnswer(status=ClaimStatus.REFUSED, message="no offer of local fits: cpu")
     [close] = run.happen(happened.Placed(claim_id=run.claim, answer=answer, at=START))
     assert (close.status, close.message) == (RunStatus.FAILED, "no offer of local fits: cpu")
-
-
-def test_the_wait_for_capacity_uses_its_window_in_full() -> None:
-    run = Run(retry=Retry(on=(RetryEvent.NO_CAPACITY,), duration=100))
-    [place] = only(run.commands, core.PlaceReplica)
-    assert place.wait
-    waiting = ClaimAnswer(status=ClaimStatus.WAITING, message="full")
-    assert run.happen(happened.Placed(claim_id=run.claim, answer=waiting, at=START)) == []
-    assert run.wake_at == START + timedelta(seconds=100)
-    assert run.wait(99.9) == []
-    [withdraw] = only(run.wait(0.1), core.WithdrawClaim)
-    [close] = run.happen(happened.Withdrawn(claim_id=withdraw.claim_id, key=withdraw.key))
-    assert (close.status, close.reason) == (RunStatus.FAILED, RunReason.RETRY_LIMIT_EXCEEDED)
-    assert close.message == "the no-capacity window of 1m40s is over: full"
-
-
-def test_failed_placements_back_off_and_the_last_try_is_at_the_end_of_the_window() -> None:
-    run = Run(retry=Retry(on=(RetryEvent.NO_CAPACITY,), duration=40))
-    times: list[float] = []
-    while run.state.ending is None:
-        times.append((run.now - START).total_seconds())
-        failed = ClaimFailed(run_id=run.policy.run_id, claim_id=run.claim, at=run.now, message="no offer")
-        run.happen(happened.Placed(claim_id=run.claim, answer=ClaimAnswer(status=ClaimStatus.WAITING), at=run.now))
-        for withdraw in run.happen(failed):
-            run.happen(happened.Withdrawn(claim_id=withdraw.claim_id, key=withdraw.key))
-        if run.wake_at is not None:
-            run.wait((run.wake_at - run.now).total_seconds())
-    assert times == [0, 15, 40]
-    assert run.state.ending is RunReason.RETRY_LIMIT_EXCEEDED
-    assert run.state.ending_message == "the no-capacity window of 40s is over"
-
-
-def test_max_attempts_counts_every_submission() -> None:
-    run = Run(retry=Retry(on=(RetryEvent.ERROR,), max_attempts=3))
-    for _ in range(2):
-        run.ready()
-        run.happen(run.ended(0, ERROR))
-        assert run.state.ending is None
-        run.wait(600)
-    run.ready()
-    run.happen(run.ended(0, ERROR))
-    assert run.state.ending is RunReason.RETRY_LIMIT_EXCEEDED
-    assert run.state.ending_message.startswith("gave up after 3 tries: node 0 ")
-
-
-@pytest.mark.parametrize("reason", list(JobReason))
-def test_every_reason_is_final_or_retried_as_the_table_says(reason: JobReason) -> None:
-    for event in RetryEvent:
-        run = Run(retry=Retry(on=(event,)))
-        run.ready()
-        run.happen(run.ended(0, reason))
-        if reason in (JobReason.DONE_BY_RUNNER, JobReason.SCALED_DOWN):
-            continue
-        retried = run.state.ending is None
-        assert retried == (JOB_REASONS[reason].retry is event), (reason, event)
 
 
 @pytest.mark.parametrize("abort", [False, True])

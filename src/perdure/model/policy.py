@@ -19,6 +19,12 @@ class Retry(Message):
     max_attempts: int | None = None
     """Submissions in all, the first one included."""
 
+    backoff: tuple[float, ...] = ()
+    """Seconds before the 1st, 2nd, … retry; the last one repeats. Empty: ``Timing.retry_backoff``."""
+
+    on_exit_codes: tuple[tuple[int, int], ...] = ()
+    """Of a container that exited with an error, only these (lowest, highest) are tried again. Empty: all."""
+
 
 class RunPolicy(Message):
     """The effective rules of one run. The full specification stays in Postgres (``runs.spec``)."""
@@ -43,5 +49,8 @@ class RunPolicy(Message):
 
     idle_duration: float | None = 300.0
     """Of instances this run causes to be made; None never idles out."""
+
+    stop_signal: str = "SIGTERM"
+    """What a graceful stop sends first."""
 
     timing: Timing = Timing()

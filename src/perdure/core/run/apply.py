@@ -10,6 +10,7 @@ from perdure.core.run.commands import (
     Command,
     EndReplica,
     EndRun,
+    Failure,
     PlaceReplica,
     Rest,
     Resubmit,
@@ -17,7 +18,6 @@ from perdure.core.run.commands import (
 )
 from perdure.core.run.state import (
     Event,
-    Failure,
     Heard,
     Issued,
     Job,
@@ -85,8 +85,7 @@ def _issued(state: RunState, command: Command) -> RunState:
         case EndRun():
             return state.but(ending=command.reason, ending_message=command.message)
         case Resubmit():
-            failure = Failure(event=command.event, at=command.at, message=command.message)
-            return _replica(state, command.replica, lambda it: it.but(failure=failure))
+            return _replica(state, command.replica, lambda it: it.but(failure=command.failure))
         case Rest():
             return _replica(state, command.replica, lambda it: _rest(it, command))
         case EndReplica():
@@ -262,11 +261,7 @@ def _reported(state: RunState, event: JobReported) -> RunState:
     if event.run_id != state.policy.run_id:
         return state
     state = _job(state, event.replica, event.node, event.submission, change)
-    if event.status is JobStatus.RUNNING:
-        state = _replica(
-            state, event.replica, lambda it: it.but(pauses=0) if it.submission == event.submission else it
-        )
-    return state
+    return _ran(state, event) if event.status is JobStatus.RUNNING else state
 
 
 def _ended(state: RunState, event: JobEnded) -> RunState:
@@ -287,8 +282,15 @@ def _ended(state: RunState, event: JobEnded) -> RunState:
     if event.run_id != state.policy.run_id:
         return state
     state = _job(state, event.replica, event.node, event.submission, change)
+    if event.exit_status is not None:
+        state = _ran(state, event)
     heard = job_id(event.run_id, event.replica, event.node, event.submission)
     return state if heard in state.unheard else state.but(unheard=(*state.unheard, heard))
+
+
+def _ran(state: RunState, event: JobReported | JobEnded) -> RunState:
+    """A job ran: the backoff begins anew. An exit status says so too, whichever news comes first."""
+    return _replica(state, event.replica, lambda it: it.but(pauses=0) if it.submission == event.submission else it)
 
 
 # --- reaching one part --------------------------------------------------------------------------------------------

@@ -13,6 +13,14 @@ from perdure.model.events import Placement
 from perdure.model.statuses import JobReason, RetryEvent, RunReason, RunStatus
 
 
+class Failure(Message):
+    """Why a replica is to be tried again: decided once, by the first end that asks for it."""
+
+    event: RetryEvent
+    at: datetime
+    message: str
+
+
 class PlaceReplica(Message):
     """Claim instances for all nodes of a replica."""
 
@@ -86,9 +94,7 @@ class Resubmit(Message):
 
     kind: Literal["resubmit"] = "resubmit"
     replica: int
-    event: RetryEvent
-    at: datetime
-    message: str
+    failure: Failure
 
 
 class Rest(Message):

@@ -21,9 +21,8 @@ from perdure.core.run.commands import (
     StopJob,
     WithdrawClaim,
 )
-from perdure.core.run.retry import covered, deadline, event_of, failed, gave_up, pause, refusal, resume_at
-from perdure.core.run.state import Issued, Job, Phase, Replica, RunState, Stop
-from perdure.model.ends import end_words
+from perdure.core.run.retry import deadline, failure_of, pause, refusal, refusal_of_job, resume_at
+from perdure.core.run.state import Failure, Issued, Job, Phase, Replica, RunState, Stop
 from perdure.model.statuses import (
     RUN_REASONS,
     JobReason,
@@ -84,10 +83,9 @@ def _verdict(state: RunState, now: datetime) -> EndRun | None:
         return None
     if state.stop is Stop.GRACEFUL:
         return EndRun(reason=RunReason.STOPPED_BY_USER)
-    for replica in state.replicas:
-        end = _final_failure(state, replica, now)
-        if end is not None:
-            return end
+    failures = [end for replica in state.replicas for end in _final_failures(state, replica, now)]
+    if failures:
+        return min(failures, key=lambda end: end.reason is not RunReason.JOB_FAILED)
     if state.policy.stop_criteria is StopCriteria.MASTER_DONE and any(_master_done(it) for it in state.replicas):
         return EndRun(reason=RunReason.ALL_JOBS_DONE)
     if all(_all_done(it) for it in state.replicas):
@@ -95,25 +93,20 @@ def _verdict(state: RunState, now: datetime) -> EndRun | None:
     return None
 
 
-def _final_failure(state: RunState, replica: Replica, now: datetime) -> EndRun | None:
+def _final_failures(state: RunState, replica: Replica, now: datetime) -> Iterator[EndRun]:
+    """Every failure of this replica that is not to be tried again."""
+    ends: list[tuple[RunReason, str] | None] = []
     if replica.failure is not None:
-        reason = refusal(state, replica, replica.failure.event, now) if not replica.jobs else None
-        words = gave_up(state, replica, replica.failure.event, replica.failure.message)
-        return EndRun(reason=reason, message=words) if reason else None
-    if replica.phase is Phase.WAITING:
+        if not replica.jobs:
+            ends.append(refusal(state, replica, replica.failure))
+    elif replica.phase is Phase.WAITING:
         end = deadline(state, replica)
         if end is not None and now >= end:
-            words = gave_up(state, replica, RetryEvent.NO_CAPACITY, replica.message)
-            return EndRun(reason=RunReason.RETRY_LIMIT_EXCEEDED, message=words)
-    for job in replica.jobs:
-        reason = refusal(state, replica, event_of(job), now) if failed(job) else None
-        if reason is not None:
-            return EndRun(reason=reason, message=gave_up(state, replica, event_of(job), _how_it_ended(job)))
-    return None
-
-
-def _how_it_ended(job: Job) -> str:
-    return f"node {job.node} {end_words(job.reason, job.exit_status, job.message)}"
+            failure = Failure(event=RetryEvent.NO_CAPACITY, at=end, message=replica.message)
+            ends.append(refusal(state, replica, failure))
+    else:
+        ends += (refusal_of_job(state, replica, job) for job in replica.jobs)
+    yield from (EndRun(reason=end[0], message=end[1]) for end in ends if end is not None)
 
 
 def _master_done(replica: Replica) -> bool:
@@ -165,9 +158,9 @@ def _live(state: RunState, replica: Replica) -> Iterator[Command]:
         yield from _try_again(state, replica)
         return
     for job in replica.jobs:
-        event = event_of(job)
-        if failed(job) and event is not None and covered(state, event) and job.ended_at is not None:
-            yield Resubmit(replica=replica.num, event=event, at=job.ended_at, message=_how_it_ended(job))
+        failure = failure_of(state, job)
+        if failure is not None:
+            yield Resubmit(replica=replica.num, failure=failure)
             return
     addresses = tuple(place.address or "" for place in replica.placements)
     for job in replica.jobs:
@@ -204,7 +197,7 @@ def _try_again(state: RunState, replica: Replica) -> Iterator[Command]:
     ran = failure.event is not RetryEvent.NO_CAPACITY or bool(replica.jobs)
     yield Rest(
         replica=replica.num,
-        until=resume_at(state, replica, failure.at, failure.event),
+        until=resume_at(state, replica, failure),
         next_submission=ran,
         clock=failure.at if ran else replica.clock,
     )

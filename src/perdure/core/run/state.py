@@ -6,14 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from perdure.core.run.commands import Command
+from perdure.core.run.commands import Command, Failure
 from perdure.model.base import Message
 from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
 from perdure.model.ids import claim_id
 from perdure.model.messages import ClaimAnswer
 from perdure.model.policy import RunPolicy
 from perdure.model.resources import OfferFailure
-from perdure.model.statuses import JobReason, JobStatus, RetryEvent, RunReason
+from perdure.model.statuses import JobReason, JobStatus, RunReason
 
 RULES_VERSION = 1
 """Of the rules a new run starts with. A run keeps the version it began with."""
@@ -56,14 +56,6 @@ class Job(Message):
     @property
     def over(self) -> bool:
         return self.status.final
-
-
-class Failure(Message):
-    """Why the replica is to be tried again: decided once, by the first end that asks for it."""
-
-    event: RetryEvent
-    at: datetime
-    message: str
 
 
 class Replica(Message):
