@@ -18,6 +18,7 @@ from activities.reading import Reading
 from activities.reads import Reads
 from activities.recall import Recall
 from activities.runs import Runs
+from activities.secrets import Secrets
 from activities.stopping import Stopping
 from activities.sweeping import Sweeping
 from activities.world import World
@@ -29,6 +30,7 @@ ROOMS: tuple[Callable[[World], Any], ...] = (
     InstanceRows,
     Fleets,
     Reads,
+    Secrets,
     Doctor,
     Starting,
     Watching,

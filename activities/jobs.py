@@ -10,12 +10,20 @@ from temporalio import activity
 
 from activities.contact import Patience, Place, gone, heartbeats, task_of
 from activities.errors import translated
+from activities.opening import opened
 from activities.requests import outcome_of_state, outcome_of_task, ports_of, submit_body, task_config
 from activities.world import World
 from perdure.agents.client import RunnerClient, ShimClient
 from perdure.agents.protocol import RunAnswer, RunnerState, TaskInfo, TaskStatus
 from perdure.model.activities import START_JOB, SUBMIT_TASK
-from perdure.model.errors import AgentRefused, AgentUnreachable, InstanceGone, NotFound, UserError
+from perdure.model.errors import (
+    AgentRefused,
+    AgentUnreachable,
+    CannotOpen,
+    InstanceGone,
+    NotFound,
+    UserError,
+)
 from perdure.model.messages import CodeRef, JobOutcome, JobStep
 from perdure.model.statuses import JobReason, JobStatus
 from perdure.store import jobs
@@ -54,6 +62,8 @@ class Starting:
                 return await self._submit(step, patience)
             except AgentUnreachable as error:
                 return _gave_up(error, patience)
+            except CannotOpen as error:
+                return _cannot_be_right(error)
             except (AgentRefused, UserError) as error:
                 return JobOutcome(reason=JobReason.EXECUTOR_ERROR, message=error.message)
 
@@ -64,7 +74,7 @@ class Starting:
         if task is None:
             if place.job.status not in BEFORE_RUNNING:
                 return LOST
-            config = task_config(step, place.job, place.instance, self.world.private_key)
+            config = task_config(step, place.job, place.instance, await opened(self.world, place.job.effective))
             task = await patience(lambda: shim.submit_task(config))
         if place.job.effective.image and task.status is not TaskStatus.RUNNING:
             async with self.world.database.transaction() as tx:
@@ -104,6 +114,8 @@ class Starting:
                 return await self._start(step, patience)
             except AgentUnreachable as error:
                 return _gave_up(error, patience)
+            except CannotOpen as error:
+                return _cannot_be_right(error)
             except (AgentRefused, NotFound, UserError) as error:
                 return JobOutcome(reason=JobReason.EXECUTOR_ERROR, message=error.message)
 
@@ -118,7 +130,8 @@ class Starting:
             return outcome_of_task(task)
         runner = await place.runner(task)
         if (await patience(runner.state)).state in (RunnerState.WAIT_SUBMIT, RunnerState.WAIT_RUN):
-            body = submit_body(step, place.job, place.instance, self.world.private_key)
+            values = await opened(self.world, place.job.effective)
+            body = submit_body(step, place.job, place.instance, values)
             await patience(lambda: runner.submit(body))
             await self._upload(runner, place.job.effective.code, patience)
         answer = await patience(runner.run)
@@ -139,6 +152,11 @@ class Starting:
                 await runner.upload_archive(sha256, self.world.blobs.read_code(sha256))
 
             await patience(upload)
+
+
+def _cannot_be_right(error: CannotOpen) -> JobOutcome:
+    """The job cannot be given its values, and another try would not be: no reason that ``retry`` covers."""
+    return JobOutcome(reason=JobReason.TERMINATED_BY_SERVER, message=error.message)
 
 
 def _gave_up(error: AgentUnreachable, patience: Patience) -> JobOutcome:

@@ -1,10 +1,10 @@
-"""What the agents are told about a job, made from its effective specification. The only place that unseals."""
+"""What the agents are told about a job, made from its effective specification and its opened values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from activities.seal import opened
+from activities.opening import Opened
 from perdure.agents.protocol import Archive, JobState, Mount, SubmitBody, TaskConfig, TaskInfo
 from perdure.model.ids import job_name
 from perdure.model.messages import JobOutcome, JobStep
@@ -15,13 +15,9 @@ from perdure.store.jobs import JobContext
 MIB = 1024 * 1024
 
 
-def task_config(step: JobStep, job: JobContext, instance: InstanceRecord, private_key: bytes) -> TaskConfig:
-    """
-    Raises:
-        UserError: the registry's password cannot be opened.
-    """
+def task_config(step: JobStep, job: JobContext, instance: InstanceRecord, values: Opened) -> TaskConfig:
+    """For the shim: the image, and what the container is made like."""
     run, key = job.effective, step.key
-    auth = run.registry_auth
     whole = job.blocks >= job.total_blocks
     return TaskConfig(
         id=key.job_id,
@@ -30,8 +26,8 @@ def task_config(step: JobStep, job: JobContext, instance: InstanceRecord, privat
         submission=key.submission,
         slot=f"{key.replica}-{key.node}",
         image_name=run.image or "",
-        registry_username=opened(private_key, auth.username, "the registry's username") if auth else "",
-        registry_password=opened(private_key, auth.password, "the registry's password") if auth else "",
+        registry_username=values.registry_username,
+        registry_password=values.registry_password,
         container_user=run.user or "",
         privileged=run.privileged,
         gpu=gpus_of(job, instance),
@@ -45,11 +41,8 @@ def task_config(step: JobStep, job: JobContext, instance: InstanceRecord, privat
     )
 
 
-def submit_body(step: JobStep, job: JobContext, instance: InstanceRecord, private_key: bytes) -> SubmitBody:
-    """
-    Raises:
-        UserError: a sealed value of ``env`` cannot be opened.
-    """
+def submit_body(step: JobStep, job: JobContext, instance: InstanceRecord, values: Opened) -> SubmitBody:
+    """For the runner: what to run, and with which variables."""
     run, key = job.effective, step.key
     return SubmitBody(
         run_id=key.run_id,
@@ -61,7 +54,7 @@ def submit_body(step: JobStep, job: JobContext, instance: InstanceRecord, privat
         node=key.node,
         submission=key.submission,
         commands=list(run.argv),
-        env={name: opened(private_key, value, f"env {name}") for name, value in run.env.items()},
+        env=dict(values.env),
         working_dir=run.working_dir,
         max_duration=run.max_duration,
         stop_grace=step.timing.stop_grace,

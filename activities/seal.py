@@ -1,15 +1,13 @@
-"""Opens what clients sealed. Called only where a value is about to be handed to an agent."""
+"""Opens what clients sealed. Called only where a value is about to be kept, encrypted, or handed to an agent."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 
 from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey, SealedBox
 
-from perdure.model.errors import UserError
-from perdure.spec.effective import SecretRef, Value
+from perdure.model.errors import CannotOpen
 
 
 def public_key(private_key: bytes) -> str:
@@ -17,22 +15,16 @@ def public_key(private_key: bytes) -> str:
     return b64encode(bytes(PrivateKey(private_key).public_key)).decode()
 
 
-def opened(private_key: bytes, value: Value | SecretRef, what: str) -> str:
+def unsealed(private_key: bytes, sealed: str, what: str) -> str:
     """The plain value; ``what`` names it in the error, which never holds the value itself.
 
     Raises:
-        UserError: it was sealed for another installation, or damaged; or there is no such secret.
+        CannotOpen: it was sealed for another installation, or damaged.
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, tuple):
-        return "".join(opened(private_key, piece, what) for piece in value)
-    if isinstance(value, SecretRef):
-        raise UserError(f"{what} needs the secret {value.secret}, which there is not")
     try:
-        return SealedBox(PrivateKey(private_key)).decrypt(b64decode(value.sealed, validate=True)).decode()
-    except (CryptoError, NotBase64, UnicodeDecodeError):
-        raise UserError(
-            f"{what} cannot be opened: it was sealed for another installation",
-            hint="submit the run again with this installation's perdure",
+        return SealedBox(PrivateKey(private_key)).decrypt(b64decode(sealed, validate=True)).decode()
+    except (CryptoError, ValueError):
+        raise CannotOpen(
+            f"{what} cannot be opened: it was sealed for another installation, or is damaged",
+            hint="seal it with the public key that this installation's `hello` gives, as its perdure does",
         ) from None

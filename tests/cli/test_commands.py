@@ -13,13 +13,12 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
-from activities.seal import opened
+from activities.seal import unsealed
 from perdure.cli import tables
 from perdure.cli.output import LogOutput
 from perdure.client.logs import LogPiece, NotStarted
 from perdure.model import api
 from perdure.model.resources import OfferFailure
-from perdure.spec.effective import Sealed
 from tests.cli.conftest import NOW, OFFER, FakeClient, Program, a_job, a_run
 
 GOOD = "type: task\nname: xx\ncommands: ['echo ${{ run.args }}']\n"
@@ -152,7 +151,7 @@ def test_what_is_asked_for_on_the_command_line_reaches_the_run(
     (request,) = fake.applied
     assert request.configuration["name"] == "other"
     assert request.arguments == ("--epochs", "3", "-x y")
-    values = {name: opened(bytes(fake.key), Sealed(sealed=box), name) for name, box in request.sealed.items()}
+    values = {name: unsealed(bytes(fake.key), box, name) for name, box in request.sealed.items()}
     assert values == {"FROM_HERE": "taken", "GIVEN": "a=b"}
     assert "taken" not in request.model_dump_json()
     (code,) = request.code

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.public import PrivateKey
 
-from activities.seal import opened
+from activities.seal import unsealed
 from perdure.client.inputs import environment, sealed
 from perdure.client.naming import random_name
 from perdure.model.errors import InvalidConfiguration, UserError
 from perdure.model.ids import RESOURCE_NAME
-from perdure.spec.effective import Sealed
 
 
 def test_names_listed_without_a_value_are_taken_from_the_environment():
@@ -62,11 +61,11 @@ def test_a_name_that_is_set_nowhere_is_refused():
 def test_only_the_worker_reads_what_is_sealed(values: dict[str, str]):
     key = PrivateKey.generate()
     hidden = sealed(values, b64encode(bytes(key.public_key)).decode())
-    assert {name: opened(bytes(key), Sealed(sealed=box), name) for name, box in hidden.items()} == values
+    assert {name: unsealed(bytes(key), box, name) for name, box in hidden.items()} == values
     for name, box in hidden.items():
         assert len(values[name]) < 4 or values[name] not in box
         with pytest.raises(UserError, match="sealed for another installation"):
-            opened(bytes(PrivateKey.generate()), Sealed(sealed=box), name)
+            unsealed(bytes(PrivateKey.generate()), box, name)
 
 
 def test_a_value_that_is_not_text_is_refused_by_name():

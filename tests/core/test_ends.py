@@ -17,6 +17,7 @@ from perdure.model.statuses import JobReason
             "exited with status 137: killed by SIGKILL",
         ),
         (JobReason.TERMINATED_BY_SERVER, 143, "", "was stopped with its run"),
+        (JobReason.TERMINATED_BY_SERVER, None, "it needs the secret x", "was stopped: it needs the secret x"),
         (JobReason.EXECUTOR_ERROR, None, "no space.", "could not be started on its host: no space"),
         (None, None, "", "ended"),
     ],

@@ -220,6 +220,51 @@ class FleetRows(Message):
     fleets: tuple[FleetRow, ...] = ()
 
 
+class SetSecret(Message):
+    """Keep a value under this name; in place of the one before, if there is one."""
+
+    project: str
+    name: str
+    sealed: str
+    """The value, sealed with ``Hello.public_key``."""
+
+    user: str = ""
+
+
+class SecretRow(Message):
+    """What is told of a secret. Never its value."""
+
+    name: str
+    created_at: datetime
+    created_by: str = ""
+    updated_at: datetime
+    updated_by: str = ""
+
+
+class SecretQuery(Message):
+    project: str
+
+
+class SecretRows(Message):
+    secrets: tuple[SecretRow, ...] = ()
+
+
+class GetSecret(Message):
+    project: str
+    name: str
+    recipient: str
+    """An X25519 public key made for this one question, base64: the answer is sealed with it."""
+
+
+class SecretValue(Message):
+    sealed: str
+
+
+class DeleteSecret(Message):
+    project: str
+    name: str
+
+
 class OfferQuery(Message):
     project: str
     requirements: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -251,6 +296,10 @@ PLAN = Activity("plan", Kind.REMOTE, PlanRequest, Plan)
 LIST_RUNS = Activity("list_runs", Kind.REMOTE, RunQuery, RunRows)
 READ_LOG = Activity("read_log", Kind.WATCH, LogQuery, LogPage)
 LIST_FLEETS = Activity("list_fleets", Kind.REMOTE, FleetQuery, FleetRows)
+SET_SECRET = Activity("set_secret", Kind.REMOTE, SetSecret, SecretRow)
+GET_SECRET = Activity("get_secret", Kind.REMOTE, GetSecret, SecretValue)
+LIST_SECRETS = Activity("list_secrets", Kind.REMOTE, SecretQuery, SecretRows)
+DELETE_SECRET = Activity("delete_secret", Kind.REMOTE, DeleteSecret, Nothing)
 LIST_OFFERS = Activity("list_offers", Kind.REMOTE, OfferQuery, OfferRows)
 DOCTOR = Activity("doctor", Kind.REMOTE, Nothing, Checks)
 
@@ -260,6 +309,10 @@ ALL: tuple[Activity[Any, Any], ...] = (
     LIST_RUNS,
     READ_LOG,
     LIST_FLEETS,
+    SET_SECRET,
+    GET_SECRET,
+    LIST_SECRETS,
+    DELETE_SECRET,
     LIST_OFFERS,
     DOCTOR,
 )

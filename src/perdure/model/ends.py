@@ -15,4 +15,6 @@ def end_words(reason: JobReason | None, exit_status: int | None, message: str = 
     words = JOB_REASONS[reason].words
     if exit_status is not None and reason is JobReason.CONTAINER_EXITED_WITH_ERROR:
         words = f"exited with status {exit_status}"
+    if message and reason is JobReason.TERMINATED_BY_SERVER:
+        words = "was stopped"  # the message says with what, or what for
     return f"{words}: {message.rstrip('.')}" if message else words

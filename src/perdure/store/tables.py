@@ -289,6 +289,30 @@ class Watch(SQLModel, table=True):
     token: bytes = Field(sa_type=LargeBinary)
 
 
+class Secret(SQLModel, table=True):
+    """A value that its project's runs may refer to, encrypted with a key that the database does not have."""
+
+    __tablename__ = "secrets"
+    __table_args__ = (
+        UniqueConstraint("project_id", "name", name="one_secret_a_name"),
+        CheckConstraint("name ~ '^[A-Za-z0-9_-]{1,200}$'", name="is_a_name"),
+    )
+
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    project_id: UUID = Field(sa_column_args=(ForeignKey("projects.id"),))
+    name: str
+    box: bytes = Field(sa_type=LargeBinary)
+    """Nonce and ciphertext (``activities.vault``)."""
+
+    key: str
+    """Which key opens it: the fingerprint of an installation's key."""
+
+    created_at: datetime = Field(**_time(default=True))
+    created_by: str = ""
+    updated_at: datetime = Field(**_time(default=True))
+    updated_by: str = ""
+
+
 class Archive(SQLModel, table=True):
     """Code in the blob store, and when a run last used it."""
 
@@ -310,7 +334,7 @@ class Event(SQLModel, table=True):
     )
     at: datetime = Field(**_time(default=True))
     kind: str
-    """``run``, ``job``, ``instance``, ``fleet``."""
+    """``run``, ``job``, ``instance``, ``fleet``, ``secret``."""
 
     subject_id: UUID
     text: str

@@ -1,0 +1,67 @@
+"""What a run's specification holds sealed, or only names, opened for the agent that is about to be given it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from activities.seal import unsealed
+from activities.vault import Vault
+from activities.world import World
+from perdure.model.errors import CannotOpen
+from perdure.spec.effective import EffectiveRun, Piece, Sealed, SecretRef, Value, secrets_of
+from perdure.store import secrets
+
+
+@dataclass(frozen=True)
+class Opened:
+    """In the clear: goes to an agent and nowhere else."""
+
+    env: Mapping[str, str] = field(repr=False)
+    registry_username: str = field(default="", repr=False)
+    registry_password: str = field(default="", repr=False)
+
+
+async def opened(world: World, run: EffectiveRun) -> Opened:
+    """Every value of a run, with its secrets as they are now.
+
+    Raises:
+        CannotOpen: secrets are missing, all of which are named; or a value was made for another key.
+    """
+    values = await _secrets(world, run)
+
+    def plain(piece: Piece, what: str) -> str:
+        match piece:
+            case Sealed():
+                return unsealed(world.private_key, piece.sealed, what)
+            case SecretRef():
+                return values[piece.secret]
+            case _:
+                return piece
+
+    def whole(value: Value, what: str) -> str:
+        pieces = value if isinstance(value, tuple) else (value,)
+        return "".join(plain(piece, what) for piece in pieces)
+
+    env = {name: whole(value, f"the value of {name} in env") for name, value in run.env.items()}
+    auth = run.registry_auth
+    if auth is None:
+        return Opened(env)
+    return Opened(
+        env, whole(auth.username, "the registry's username"), whole(auth.password, "the registry's password")
+    )
+
+
+async def _secrets(world: World, run: EffectiveRun) -> dict[str, str]:
+    """The run's secrets by name."""
+    wanted, project = secrets_of(run), run.policy.project
+    if not wanted:
+        return {}
+    async with world.database.transaction() as tx:
+        found = await secrets.boxes(tx, project, wanted)
+    missing = sorted(wanted - found.keys())
+    if missing:
+        which = f"the secret {missing[0]}" if len(missing) == 1 else f"the secrets {', '.join(missing)}"
+        raise CannotOpen(f"it needs {which}, which project {project} does not have (any more)")
+    vault = Vault(world.private_key)
+    return {name: vault.unlock(project, name, box) for name, box in found.items()}
