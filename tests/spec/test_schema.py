@@ -1,28 +1,144 @@
-"""The JSON Schema accepts what the parser accepts."""
+"""The JSON Schema accepts what the parser accepts, and tells an editor of the mistakes that are made most."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from perdure import spec
+from perdure.model.errors import InvalidConfiguration
+from tests.spec.support import fixtures
+
+ANY = Draft202012Validator(spec.json_schema("any"))
 
 
-@pytest.mark.parametrize("kind", sorted(spec.KINDS))
-def test_each_kind_has_a_schema_with_a_description_of_its_fields(kind: str) -> None:
+def flaws(text: str, kind: str = "any") -> list[str]:
+    """Where the schema finds something wrong: ``resources.memory``."""
+    validator = ANY if kind == "any" else Draft202012Validator(spec.json_schema(kind))
+    return sorted({".".join(map(str, error.path)) for error in validator.iter_errors(dict(spec.load_yaml(text)))})
+
+
+@pytest.mark.parametrize("kind", spec.KINDS)
+def test_each_kind_has_a_schema_that_is_one(kind: str) -> None:
     schema = spec.json_schema(kind)
-    assert schema["properties"]["type"]["const"] == kind
-    assert schema["additionalProperties"] is False
-    assert "type" in schema["required"]
+    Draft202012Validator.check_schema(schema)
     assert json.loads(json.dumps(schema)) == schema
+    assert schema["title"] == ("Perdure: any configuration" if kind == "any" else f"Perdure: {kind}")
 
 
-def test_the_schema_of_a_task_knows_the_short_forms() -> None:
-    properties = spec.json_schema("task")["properties"]
-    assert {"type": "integer"} in properties["max_duration"]["anyOf"]
-    assert properties["retry"]["description"].startswith("true")
-    assert {"const": "off"} in properties["idle_duration"]["anyOf"]
+def test_every_published_configuration_passes_in_its_own_schema_and_in_that_of_any() -> None:
+    wrong: dict[str, list[str]] = {}
+    for path in sorted((fixtures() / "configs").glob("*.yml")):
+        text = path.read_text()
+        kind = spec.load_yaml(text)["type"]
+        if found := flaws(text) + flaws(text, kind):
+            wrong[path.name] = found
+    assert wrong == {}
+
+
+def test_nothing_that_the_parser_accepts_is_called_wrong() -> None:
+    accepted = [text for text in probes() if accepts(text)]
+    assert len(accepted) > 200
+    assert {text: found for text in accepted if (found := flaws(text))} == {}
+
+
+def test_most_of_what_the_parser_refuses_is_called_wrong() -> None:
+    refused = [text for text in probes() if not accepts(text)]
+    assert sum(bool(flaws(text)) for text in refused) > len(refused) / 2
+
+
+def probes() -> Iterator[str]:
+    for line in (fixtures() / "probes.jsonl").read_text().splitlines():
+        text: str = json.loads(line)["config"]
+        try:
+            spec.load_yaml(text)
+        except InvalidConfiguration:
+            continue
+        yield text
+
+
+def accepts(text: str) -> bool:
+    try:
+        spec.parse(spec.load_yaml(text))
+    except InvalidConfiguration:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("comands: [x]", ""),
+        ("resources: {gpuu: 1}", "resources"),
+        ("resources: {memory: 16G}", "resources.memory"),
+        ("resources: {cpu: 2..a}", "resources.cpu"),
+        ("spot_policy: sopt", "spot_policy"),
+        ("max_duration: 2H", "max_duration"),
+        ("max_duration: -1", "max_duration"),
+        ("idle_duration: 1h30m", "idle_duration"),
+        ("retry: maybe", "retry"),
+        ("retry: {on_events: []}", "retry"),
+        ("retry: {on_exit_codes: [300]}", "retry"),
+        ("nodes: 0", "nodes"),
+        ("priority: 101", "priority"),
+        ("python: 3.8", "python"),
+        ("privileged: maybe", "privileged"),
+        ("backends: [awss]", "backends.0"),
+        ("volumes: [/a]", "volumes.0"),
+        ("volumes: [{name: x}]", "volumes.0"),
+        ("files: [{local_path: a}]", "files.0"),
+        ("ports: [70000]", "ports.0"),
+        ("name: My_Run", "name"),
+        ("working_dir: src", "working_dir"),
+        ("tags: {a b: c}", "tags"),
+        ("env: [1A=b]", "env"),
+        ("stop_signal: SIGKILLED", "stop_signal"),
+    ],
+)
+def test_a_mistake_is_found_where_it_is(text: str, where: str) -> None:
+    assert not accepts(f"type: task\ncommands: [x]\n{text}"), "it is no mistake"
+    assert flaws(f"type: task\ncommands: [x]\n{text}") == [where]
+    assert flaws(f"type: task\ncommands: [x]\n{text}", "task") == [where]
+
+
+@pytest.mark.parametrize(
+    "text", ["name: x", "type: tsk\ncommands: [x]", "type: preset\nmodel: x", "type: volume\nsize: 1GB\nregion: r"]
+)
+def test_what_has_no_kind_is_found(text: str) -> None:
+    assert flaws(text) != []
+
+
+def test_only_the_fields_of_its_own_kind_are_known() -> None:
+    assert flaws("type: task\ncommands: [x]\nide: vscode") == [""]
+    assert flaws("type: dev-environment\nide: vscode") == []
+    volume = "type: volume\nname: v\nsize: 1GB\nregion: r"
+    assert flaws(f"{volume}\nbackend: aws") == []
+    assert flaws(f"{volume}\nbackend: aws\nclaim_name: c") == [""]
+    assert flaws(f"{volume}\nbackend: kubernetes\nclaim_name: c") == []
+
+
+def test_profiles_have_a_schema_of_their_own() -> None:
+    assert flaws("profiles:\n- name: large\n  default: yes\n  max_price: 2.5", "profiles") == []
+    assert flaws("profiles:\n- name: large\n  image: x", "profiles") == ["profiles.0"]
+
+
+def every(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each property of a schema and of its definitions, by ``definition.name``."""
+    bodies = {schema["title"]: schema, **schema["$defs"]}
+    for owner, body in bodies.items():
+        for name, field in body.get("properties", {}).items():
+            yield f"{owner}.{name}", field
+
+
+def test_short_forms_have_one_pattern_and_say_what_to_write() -> None:
+    field = spec.json_schema("task")["properties"]["max_duration"]
+    assert set(field["type"]) == {"number", "string", "boolean", "null"}
+    assert "2h" in field["examples"]
+    assert field["patternErrorMessage"].startswith("write a number and one unit")
 
 
 def test_an_unknown_kind_has_none() -> None:

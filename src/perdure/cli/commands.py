@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="perdure offer --resources 'gpu: A100:2' --json")(offer)
     app.add_typer(fleet_commands.app, name="fleet")
     app.command()(doctor)
-    app.command(epilog="perdure schema task > task.schema.json")(schema)
+    app.command(epilog="perdure schema > perdure.schema.json")(schema)
     app.command(epilog="perdure validate *.yml")(validate)
 
 
@@ -43,9 +43,9 @@ def doctor(json: Json = False) -> None:
 
 
 def schema(
-    kind: Annotated[str | None, typer.Argument(help="task, fleet, …; by default every kind in one.")] = None,
+    kind: Annotated[str, typer.Argument(help="task, fleet, …; any is whatever a .perdure.yml may be.")] = "any",
 ) -> None:
-    """Print the JSON schema of configurations and of what travels to Temporal."""
+    """Print the JSON schema of configurations, for an editor, or of what travels to Temporal."""
     from perdure.cli.schema import show
 
     show(kind)

@@ -86,11 +86,20 @@ def _parse(value: object) -> int:
 
 
 _TEXT = r"\+?[0-9][0-9_]*|[0-9]+ *[smhdw]"
-_SCHEMA = scalar("duration", "string", "number", pattern=_TEXT, hint=_HINT)
+_SCHEMA = scalar("duration", "string", "number", pattern=_TEXT, hint=_HINT, examples=["15m", "2h", "1d"]) | {
+    "minimum": 0
+}
 _OFFABLE = scalar(
-    "duration or off", "string", "number", "boolean", "null", pattern=f"-?({_TEXT})|{SWITCH_WORDS}", hint=_HINT
+    "duration or off",
+    "string",
+    "number",
+    "boolean",
+    "null",
+    pattern=f"-?({_TEXT})|{SWITCH_WORDS}",
+    hint=f"{_HINT}, or off",
+    examples=["2h", "1d", "off"],
 )
 
 Duration = Annotated[int, BeforeValidator(seconds), WithJsonSchema(_SCHEMA)]
-OffableDuration = Annotated[Setting[int], BeforeValidator(offable), WithJsonSchema(_OFFABLE)]
+OffableDuration = Annotated[Setting[int], BeforeValidator(offable), WithJsonSchema(_OFFABLE | {"minimum": 0})]
 IdleDuration = Annotated[Setting[int], BeforeValidator(offable_below_zero), WithJsonSchema(_OFFABLE)]

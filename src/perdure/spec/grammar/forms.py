@@ -8,7 +8,7 @@ alternative each: an editor then says what is wrong with a value, not which of s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
@@ -36,12 +36,16 @@ def scalar(
         hint: what to write, said by an editor where the pattern does not fit.
         examples: offered by an editor.
     """
-    schema: Schema = {"title": title, "type": list(types) if len(types) > 1 else types[0]}
+    schema: Schema = {"title": title, "type": list(types)}
     if pattern is not None:
         schema["pattern"] = f"^({pattern})$"
     if hint is not None:
         schema["patternErrorMessage"] = hint
     return schema | ({"examples": list(examples)} if examples else {})
+
+
+SWITCH = scalar("true or false", "boolean", "string", pattern=SWITCH_WORDS, hint="write true or false")
+"""Where something is switched that has a mapping, too."""
 
 
 def range_of(one: str) -> str:
@@ -51,7 +55,7 @@ def range_of(one: str) -> str:
 
 def ends(one: Schema) -> Schema:
     """A mapping of ``min`` and ``max``, as a range may be written."""
-    end = one | {"type": [*([one["type"]] if isinstance(one["type"], str) else one["type"]), "null"]}
+    end = or_null(one)
     return {"type": "object", "properties": {"min": end, "max": end}, "additionalProperties": False}
 
 
@@ -66,7 +70,8 @@ def one_or_more(item: Schema) -> Schema:
 def or_null(schema: Schema) -> Schema:
     """Also null."""
     if "type" in schema and not schema.keys() & {"enum", "const", "properties"}:
-        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        given = schema["type"]
+        types = cast(list[str], given) if isinstance(given, list) else [cast(str, given)]
         return schema if "null" in types else schema | {"type": [*types, "null"]}
     alternatives = schema.get("anyOf", [schema])
     title = {"title": schema["title"]} if "title" in schema else {}

@@ -40,7 +40,7 @@ _CPU = scalar(
     pattern=rf"(({_ARCH}) *:? *)?([0-9_]+|[0-9_]* *\.\. *[0-9_]*)?( *: *({_ARCH}))?",
     hint=_CPU_HINT,
     examples=["4", "8..", "arm:8.."],
-)
+) | {"minimum": 0}
 _GPU = scalar(
     "GPU",
     "integer",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from perdure.spec.grammar.base import told, wrong
 from perdure.spec.grammar.durations import seconds
+from perdure.spec.grammar.forms import any_case, scalar
 
 SIGNALS = (
     "SIGTERM",
@@ -83,18 +84,28 @@ def deadline(value: object) -> int | datetime:
     return found
 
 
-_EXIT_SCHEMA: dict[str, Any] = {
-    "anyOf": [{"type": "integer", "minimum": 0, "maximum": 255}, {"type": "string", "pattern": _EXITS.pattern}]
-}
+_EXIT_SCHEMA = scalar(
+    "exit code or range",
+    "integer",
+    "string",
+    pattern="[0-9]{1,3}( *[.][.] *[0-9]{1,3})?",
+    examples=["137", "1..127"],
+) | {"minimum": 0, "maximum": 255}
 ExitCodes = Annotated[tuple[int, int], PlainValidator(exit_codes), WithJsonSchema(_EXIT_SCHEMA)]
 """Lowest and highest."""
 
-SignalName = Annotated[str, PlainValidator(signal_name), WithJsonSchema({"type": "string", "examples": ["SIGINT"]})]
+_SIGNAL = scalar(
+    "signal",
+    "string",
+    pattern="|".join(f"({any_case('SIG')})?{any_case(name[3:])}" for name in SIGNALS),
+    examples=SIGNALS,
+)
+SignalName = Annotated[str, PlainValidator(signal_name), WithJsonSchema(_SIGNAL)]
 TimeZone = Annotated[
-    str, PlainValidator(time_zone), WithJsonSchema({"type": "string", "examples": ["Europe/Berlin"]})
+    str, PlainValidator(time_zone), WithJsonSchema(scalar("time zone", "string", examples=["Europe/Berlin"]))
 ]
 Deadline = Annotated[
     int | datetime,
     BeforeValidator(deadline),
-    WithJsonSchema({"type": ["integer", "string"], "examples": ["12h", "2026-12-31T18:00:00Z"]}),
+    WithJsonSchema(scalar("duration or time", "number", "string", examples=["12h", "2026-12-31T18:00:00Z"])),
 ]

@@ -14,6 +14,16 @@ _PAIR = re.compile(r"(?P<local>[0-9]{1,5}|\*) *: *(?P<container>[0-9]{1,5})")
 _HINT = "write 8000, 80:8000 or *:8000"
 
 
+PORT = scalar(
+    "port",
+    "integer",
+    "string",
+    pattern=r"(([0-9]+|\*) *: *)?[0-9]+|\+?[0-9][0-9_]*",
+    hint=_HINT,
+    examples=["8000", "80:8000"],
+) | {"minimum": 1, "maximum": 65535}
+
+
 def port(value: object) -> object:
     """A port mapping from any of its forms."""
     if isinstance(value, dict | PortMapping):
@@ -48,8 +58,5 @@ class PortMapping(Written):
 Port = Annotated[
     PortMapping,
     BeforeValidator(port),
-    Short(
-        scalar("port", "integer", "string", pattern=r"(([0-9]+|\*) *: *)?[0-9]+|\+?[0-9][0-9_]*", hint=_HINT)
-        | {"minimum": 1, "maximum": 65535}
-    ),
+    Short(PORT),
 ]

@@ -108,7 +108,7 @@ _COUNT_TEXT = r"\+?[0-9][0-9_]*"
 COUNT_END = scalar("number", "integer", "string", pattern=_COUNT_TEXT)
 COUNT = scalar(
     "number or range", "integer", "string", pattern=range_of(_COUNT_TEXT), hint="write 4, 2..8, 2.. or ..8"
-)
+) | {"minimum": 0}
 MEMORY = scalar(
     "memory or range", "number", "string", pattern=range_of(MEMORY_TEXT), hint="write 16GB or 16GB..64GB"
 )

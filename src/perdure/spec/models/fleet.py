@@ -9,9 +9,10 @@ from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, mod
 
 from perdure.spec.grammar.base import Text, Written, text, told, whole, wrong
 from perdure.spec.grammar.env import Env
+from perdure.spec.grammar.forms import Short, scalar
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import ResourceName
-from perdure.spec.grammar.ranges import range_words
+from perdure.spec.grammar.ranges import COUNT, range_words
 from perdure.spec.models.profile import PlacementFields
 
 
@@ -66,7 +67,10 @@ def read_blocks(value: object) -> int | Literal["auto"]:
 Blocks = Annotated[
     int | Literal["auto"],
     PlainValidator(read_blocks),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "auto"}]}),
+    WithJsonSchema(
+        scalar("whole number or auto", "integer", "string", pattern="[0-9][0-9_]*|auto", examples=["auto"])
+        | {"minimum": 1}
+    ),
 ]
 SshPort = Annotated[int, Field(ge=1, le=65535), BeforeValidator(whole)]
 
@@ -78,6 +82,10 @@ class ProxyJump(Written):
     user: Text
     identity_file: Text
     port: SshPort | None = None
+
+
+_ADDRESS = scalar("private address", "string", examples=["10.0.0.7"])
+_NETWORK = scalar("private network", "string", examples=["10.0.0.0/24"])
 
 
 def private_address(value: object) -> str:
@@ -108,7 +116,7 @@ class SshHost(Written):
     user: Text | None = None
     identity_file: Text | None = None
     proxy_jump: ProxyJump | None = None
-    internal_ip: Annotated[str, PlainValidator(private_address), WithJsonSchema({"type": "string"})] | None = None
+    internal_ip: Annotated[str, PlainValidator(private_address), WithJsonSchema(_ADDRESS)] | None = None
     blocks: Blocks = 1
 
 
@@ -123,7 +131,7 @@ class SshConfig(Written):
         Annotated[
             SshHost,
             BeforeValidator(ssh_host),
-            WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["hostname"]}]}),
+            Short(scalar("host", "string", examples=["10.0.0.7"])),
         ],
         ...,
     ]
@@ -131,7 +139,7 @@ class SshConfig(Written):
     port: SshPort | None = None
     identity_file: Text | None = None
     proxy_jump: ProxyJump | None = None
-    network: Annotated[str, PlainValidator(private_network), WithJsonSchema({"type": "string"})] | None = None
+    network: Annotated[str, PlainValidator(private_network), WithJsonSchema(_NETWORK)] | None = None
 
 
 class FleetConfiguration(PlacementFields):
@@ -141,7 +149,7 @@ class FleetConfiguration(PlacementFields):
     name: ResourceName | None = None
     placement: Literal["any", "cluster"] = "any"
     blocks: Blocks = 1
-    nodes: Annotated[FleetNodes, BeforeValidator(read_nodes)] | None = None
+    nodes: Annotated[FleetNodes, BeforeValidator(read_nodes), Short(COUNT)] | None = None
     ssh_config: SshConfig | None = None
     env: Env = Field(default_factory=dict)
     resources: ResourcesSpec = ResourcesSpec()

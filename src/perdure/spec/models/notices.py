@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator
 
 from perdure.spec.grammar.base import Text, Written, not_empty, told, wrong
+from perdure.spec.grammar.forms import Short, scalar
 from perdure.spec.grammar.names import ResourceName
 
 RunStatusName = Literal[
@@ -45,5 +46,5 @@ def _dependency(value: object) -> object:
 Dependency = Annotated[
     DependencySpec,
     BeforeValidator(_dependency),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["run"]}]}),
+    Short(scalar("name of a run", "string", examples=["prepare"])),
 ]

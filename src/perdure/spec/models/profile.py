@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from perdure.spec.checking import check, entries_of, lines_of
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import SWITCHES, Switch, Text, Written, not_empty, number, whole, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
+from perdure.spec.grammar.forms import SWITCH, Short, scalar
 from perdure.spec.grammar.lifecycle import Deadline, ExitCodes, TimeZone
 from perdure.spec.grammar.names import (
     BackendName,
@@ -73,7 +74,7 @@ Retry = Annotated[
         custom_error_message="is neither true, false nor a mapping with on_events and duration",
     ),
     BeforeValidator(_retry),
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "object"}]}),
+    Short(SWITCH),
 ]
 
 
@@ -119,6 +120,7 @@ InstanceChoice = Annotated[
     | Annotated[InstanceOfFleet, Tag("<fleet>")],
     Discriminator(instance_form, custom_error_type="perdure", custom_error_message="does not name an instance"),
     BeforeValidator(named),
+    Short(scalar("instance", "string", examples=["gpus-0"])),
 ]
 
 

@@ -19,10 +19,11 @@ from perdure.spec.grammar.base import (
     wrong,
 )
 from perdure.spec.grammar.durations import Duration, seconds
+from perdure.spec.grammar.forms import SWITCH_WORDS, Short, scalar
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import GroupName, Python, Reference, reference
-from perdure.spec.grammar.ports import PortMapping, port
-from perdure.spec.grammar.ranges import CountRange, bounds
+from perdure.spec.grammar.ports import PORT, PortMapping, port
+from perdure.spec.grammar.ranges import COUNT, CountRange, bounds
 from perdure.spec.models.profile import RetrySpec
 from perdure.spec.models.run import Commands, RunFields
 from perdure.spec.models.traffic import Model, Probe, RateLimit
@@ -37,6 +38,10 @@ _SOFTWARE: tuple[SoftwareField, ...] = (
     "spot_policy",
     "reservation",
 )
+
+
+_HTTPS = scalar("true, false or auto", "boolean", "string", pattern=f"{SWITCH_WORDS}|auto", examples=["auto"])
+_WINDOW = scalar("duration", "integer", "string", "null", examples=["30s", "60s", "300s"])
 
 
 def read_port(value: object) -> object:
@@ -71,7 +76,7 @@ class ReplicaRange(CountRange):
 Replicas = Annotated[
     ReplicaRange,
     BeforeValidator(read_replicas),
-    WithJsonSchema({"anyOf": [{"type": ["integer", "string"]}, {"type": "object"}]}),
+    Short(COUNT),
 ]
 
 
@@ -82,7 +87,9 @@ class Scaling(Written):
     target: Annotated[float, Field(gt=0), BeforeValidator(number)]
     """Requests a second of one replica."""
 
-    window: Annotated[Literal[30, 60, 300] | None, BeforeValidator(lambda v: _window(v))] = None
+    window: Annotated[
+        Literal[30, 60, 300] | None, BeforeValidator(lambda v: _window(v)), WithJsonSchema(_WINDOW)
+    ] = None
     scale_up_delay: Duration = 300
     scale_down_delay: Duration = 600
 
@@ -180,19 +187,22 @@ class Service(RunFields):
     commands: Commands = ()
     entrypoint: Text | None = None
     port: Annotated[
-        PortMapping, BeforeValidator(read_port), WithJsonSchema({"type": ["integer", "string", "object"]})
+        PortMapping,
+        BeforeValidator(read_port),
+        Short(PORT),
     ]
     gateway: (
         Annotated[
             Annotated[bool, Tag("<switch>")] | Annotated[Reference, Tag("<name>")],
             Discriminator(_gateway_form, custom_error_type="perdure", custom_error_message="is not a gateway"),
             BeforeValidator(_gateway),
+            Short(scalar("gateway", "string", "boolean", examples=["my-gateway"])),
         ]
         | None
     ) = None
     """Unset: the default gateway if there is one. false: none."""
 
-    https: Annotated[Literal[True, False, "auto"], BeforeValidator(_https)] = True
+    https: Annotated[Literal[True, False, "auto"], BeforeValidator(_https), WithJsonSchema(_HTTPS)] = True
     auth: Switch = True
     strip_prefix: Switch = True
     model: Model | None = None

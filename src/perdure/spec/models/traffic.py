@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from perdure.spec.grammar.base import (
     Switch,
@@ -19,6 +19,7 @@ from perdure.spec.grammar.base import (
     wrong,
 )
 from perdure.spec.grammar.durations import Duration, lasting
+from perdure.spec.grammar.forms import Short, scalar
 
 _PREFIX = re.compile(r"/[^\s\\{}]*")
 _HEADER = re.compile(r"[a-zA-Z0-9-_]{1,500}")
@@ -131,5 +132,5 @@ Model = Annotated[
         custom_error_message="needs a format, openai or tgi",
     ),
     BeforeValidator(_model),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["name", "format"]}]}),
+    Short(scalar("model", "string", examples=["meta-llama/Llama-3.1-8B-Instruct"])),
 ]
