@@ -24,6 +24,7 @@ from perdure.model.errors import NotFound
 from perdure.model.messages import RunRequest
 from perdure.model.origins import EffectiveValue
 from perdure.model.resources import Offer, Resources
+from perdure.model.secrets import check_secret_value
 
 NOW = datetime.now(UTC)
 OFFER = api.PlannedOffer(
@@ -39,6 +40,40 @@ OFFER = api.PlannedOffer(
 PLAN = api.Plan(
     name="x", effective=(EffectiveValue(label="resources", value="cpu=2"),), offers=(OFFER,), total_offers=1
 )
+
+
+@dataclass
+class FakeSecrets:
+    """``PerdureClient.secrets``, of one project."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    async def set(self, project: str, name: str, value: str, user: str = "") -> api.SecretRow:
+        check_secret_value(name, value)
+        new = name not in self.values
+        self.values[name] = value
+        return a_secret(name, changed=not new)
+
+    async def get(self, project: str, name: str) -> str:
+        await self.find(project, name)
+        return self.values[name]
+
+    async def list(self, project: str) -> tuple[api.SecretRow, ...]:
+        return tuple(a_secret(name) for name in self.values)
+
+    async def find(self, project: str, name: str) -> api.SecretRow:
+        if name not in self.values:
+            raise NotFound(f"there is no secret {name} in project {project}")
+        return a_secret(name)
+
+    async def delete(self, project: str, name: str) -> None:
+        del self.values[name]
+
+
+def a_secret(name: str, changed: bool = True) -> api.SecretRow:
+    created = NOW - timedelta(days=3)
+    updated = NOW - timedelta(days=2) if changed else created
+    return api.SecretRow(name=name, created_at=created, created_by="ann", updated_at=updated, updated_by="bob")
 
 
 @dataclass
@@ -58,6 +93,7 @@ class FakeClient:
     fleet_rows: tuple[api.FleetRow, ...] = ()
     made_fleets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     code_limit: int = 0
+    secrets: FakeSecrets = field(default_factory=FakeSecrets)
 
     def be_patient(self) -> None:
         """It is never away."""
@@ -180,7 +216,7 @@ def perdure(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     def program(*arguments: str, input: str | None = None) -> Ended:
         terminal.out.cache_clear()
         terminal.say.cache_clear()
-        stdin = io.TextIOWrapper(io.BytesIO((input or "").encode()))
+        stdin = io.TextIOWrapper(io.BytesIO((input or "").encode(errors="surrogateescape")))
         monkeypatch.setattr(sys, "stdin", stdin)
         capfd.readouterr()
         code = run(list(arguments))

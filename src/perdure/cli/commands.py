@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from perdure.cli import fleet_commands, stack
+from perdure.cli import fleet_commands, secret_commands, stack
 from perdure.cli.run_commands import Json, Project
 
 
@@ -15,6 +15,7 @@ def register(app: typer.Typer) -> None:
         app.command(rich_help_panel="The embedded stack")(command)
     app.command(epilog="perdure offer --resources 'gpu: A100:2' --json")(offer)
     app.add_typer(fleet_commands.app, name="fleet")
+    app.add_typer(secret_commands.app, name="secret")
     app.command()(doctor)
     app.command(epilog="perdure schema > perdure.schema.json")(schema)
     app.command(epilog="perdure validate *.yml")(validate)

@@ -20,6 +20,10 @@ def fleets(context: typer.Context, incomplete: str) -> list[str]:
     return _names(context, incomplete, "fleets")
 
 
+def secrets(context: typer.Context, incomplete: str) -> list[str]:
+    return _names(context, incomplete, "secrets")
+
+
 def _names(context: typer.Context, incomplete: str, what: str) -> list[str]:
     import asyncio
 
@@ -37,4 +41,6 @@ async def _ask(project: str, what: str) -> list[str]:
     client = await session.connect()
     if what == "fleets":
         return [fleet.name for fleet in await client.fleets(project)]
+    if what == "secrets":
+        return [secret.name for secret in await client.secrets.list(project)]
     return [run.name for run in await client.list_runs(project, all=what == "runs")]

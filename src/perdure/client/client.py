@@ -24,6 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from perdure.client.calls import Calls, check_size, problem_in, promptly, unreachable
 from perdure.client.connection import Place, connect, find_temporal
 from perdure.client.logs import LogPiece, follow
+from perdure.client.secrets import Secrets
 from perdure.model import api
 from perdure.model.errors import Conflict, ControlPlaneError, InvalidConfiguration, NotFound, UserError
 from perdure.model.ids import PROJECT_NAME, RESOURCE_NAME, fleet_workflow_id, run_workflow_id
@@ -64,6 +65,7 @@ class PerdureClient:
         self.place = place
         self._call = Calls(client, place)
         self._hello: api.Hello | None = None
+        self.secrets = Secrets(self._call, self.hello)
 
     @classmethod
     async def connect(cls, place: Place | None = None, *, environ: Mapping[str, str] = os.environ) -> Self:
