@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.spec.effective import RegistryAuth, Sealed
-from perdure.spec.interpolation import BadReference, interpolate
+from perdure import spec
+from perdure.model.errors import FieldError
+from perdure.spec.effective import RegistryAuth, Sealed, SecretRef, Value, secrets_of
+from perdure.spec.interpolation import Address, BadReference, Named, pieces
+from perdure.spec.reading import read
 from tests.spec.support import mistakes, resolve
+
+LOGIN = {"type": "task", "image": "i", "env": ["PASS"]}
+
+
+def wrong(config: dict[str, Any]) -> list[FieldError]:
+    """What can never be right in a configuration of any kind."""
+    return read(config).invalid
 
 
 def test_arguments_are_quoted_for_the_shell() -> None:
@@ -25,6 +36,11 @@ def test_arguments_are_quoted_for_the_shell() -> None:
 def test_any_arguments_reach_the_shell_as_they_are(arguments: list[str]) -> None:
     run = resolve({"type": "task", "commands": ["x ${{ run.args }}"]}, arguments=arguments)
     assert shlex.split(run.commands[0]) == ["x", *arguments]
+
+
+def test_arguments_are_not_read_for_references() -> None:
+    run = resolve({"type": "task", "commands": ["x ${{ run.args }}"]}, arguments=("$$", "${{ secrets.a }}"))
+    assert shlex.split(run.commands[0]) == ["x", "$$", "${{ secrets.a }}"]
 
 
 def test_without_arguments_nothing_is_left() -> None:
@@ -42,18 +58,35 @@ def test_without_arguments_nothing_is_left() -> None:
         ("a } b }} c", "a } b }} c"),
     ],
 )
-def test_dollars(written: str, meant: str) -> None:
+def test_dollars_are_halved_once_everywhere(written: str, meant: str) -> None:
     assert resolve({"type": "task", "commands": [written]}).commands == (meant,)
     assert resolve({"type": "task", "commands": ["x"], "env": {"A": written}}).env == {"A": meant}
+    login = resolve(LOGIN | {"registry_auth": {"username": "u", "password": written}}, sealed={"PASS": "eA=="})
+    assert login.registry_auth == RegistryAuth(username="u", password=meant)
+
+
+def test_a_plan_names_every_place_in_which_a_dollar_is_doubled() -> None:
+    config = {"type": "task", "commands": ["x", "echo $$"], "env": ["A=1", "P=a$$b", "Q=$${{ kept }}"]}
+    (warning,) = read(config).warnings
+    assert "env[1], commands[1]" in warning
+    assert "env[2]" not in warning
+    assert "$$$$" in warning
+
+
+def test_a_warning_about_many_places_stays_short() -> None:
+    (warning,) = read({"type": "task", "commands": ["echo $$"] * 1000}).warnings
+    assert "and 995 more" in warning
+    assert len(warning) < 300
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("${{ env.A }}", "write $A"),
-        ("${{ secrets.a }}", "not supported yet"),
-        ("${{ run.name }}", "not known"),
-        ("${{ groups[0].nodes[0].IP_ADDRESS }}", "groups are not supported"),
+        ("${{ secrets.my-key }}", "env: [MY_KEY=${{ secrets.my-key }}], and write $MY_KEY here"),
+        ("${{ run.name }}", "there is run.args"),
+        ("${{ dstack.node_rank }}", "not known in a command"),
+        ("${{ groups[0].nodes[0].IP_ADDRESS }}", "there are no groups"),
         ("${{ args }}", "not a name of the form a.b"),
         ("${{ a.b.c }}", "not a name of the form a.b"),
         ("${{ }}", "not a name of the form a.b"),
@@ -66,59 +99,222 @@ def test_what_a_command_cannot_refer_to(text: str, words: str) -> None:
     assert words in f"{error.message} {error.hint}"
 
 
-def test_env_values_cannot_refer_to_anything_yet() -> None:
-    errors = mistakes(
-        {"type": "task", "commands": ["x"], "env": ["A=${{ secrets.a }}", "B=${{ run.args }}", "C=${{ x"]}
-    )
-    assert [error.path for error in errors] == ["env[0]", "env[1]", "env[2]"]
+def test_every_wrong_reference_is_told_at_once_and_where_it_is_written() -> None:
+    config = {
+        "type": "task",
+        "image": "i",
+        "commands": ["${{ x }}", "y", "${{ run.name }}"],
+        "env": ["A=${{ secrets.a }}", "B=${{ run.args }}", "C=${{ x"],
+        "registry_auth": {"username": "${{ run.args }}", "password": "${{ env.Z }}"},
+    }
+    paths = {error.path for error in mistakes(config)}
+    assert paths == {
+        "commands[0]",
+        "commands[2]",
+        "env[1]",
+        "env[2]",
+        "registry_auth.username",
+        "registry_auth.password",
+    }
 
 
-def test_a_registry_login_takes_its_parts_from_the_environment() -> None:
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("${{ secrets.a }}", (SecretRef(secret="a"),)),
+        ("${{secrets.my-key}}", (SecretRef(secret="my-key"),)),
+        ("${{ secrets.1_b }}", (SecretRef(secret="1_b"),)),
+        ("Bearer ${{ secrets.a }}!", ("Bearer ", SecretRef(secret="a"), "!")),
+        ("$$${{ secrets.a }}${{ secrets.b }}", ("$", SecretRef(secret="a"), SecretRef(secret="b"))),
+        ("$${{ secrets.a }}", "${{ secrets.a }}"),
+    ],
+)
+def test_a_secret_stays_a_reference(written: str, value: Value) -> None:
+    run = resolve({"type": "task", "commands": ["x"], "env": {"A": written}})
+    assert run.env == {"A": value}
+    assert secrets_of(run) == {piece.secret for piece in value if isinstance(piece, SecretRef)}
+
+
+@given(st.from_regex(r"[A-Za-z0-9_-]{1,200}", fullmatch=True))
+def test_every_name_a_secret_can_have_may_be_referred_to(name: str) -> None:
+    assert pieces(f"${{{{ secrets.{name} }}}}") == [Named("secrets", name)]
+
+
+def test_a_registry_login_takes_its_parts_from_secrets_and_the_environment() -> None:
     run = resolve(
         {
             "type": "task",
             "image": "i",
-            "env": ["USER_NAME=me", "PASS"],
+            "env": ["USER_NAME=me", "PASS", "TOKEN=${{ secrets.t }}"],
             "registry_auth": {"username": "x-${{ env.USER_NAME }}", "password": "${{ env.PASS }}"},
         },
         sealed={"PASS": "Ym94"},
     )
     assert run.registry_auth == RegistryAuth(username="x-me", password=Sealed(sealed="Ym94"))
+    mixed = resolve(
+        LOGIN | {"registry_auth": {"username": "${{ secrets.user }}", "password": "a${{ env.PASS }}"}},
+        sealed={"PASS": "Ym94"},
+    )
+    assert mixed.registry_auth == RegistryAuth(
+        username=(SecretRef(secret="user"),), password=("a", Sealed(sealed="Ym94"))
+    )
+    assert secrets_of(mixed) == {"user"}
+
+
+def test_a_registry_login_through_a_variable_that_is_a_secret() -> None:
+    run = resolve(
+        {
+            "type": "task",
+            "image": "i",
+            "env": ["TOKEN=${{ secrets.t }}"],
+            "registry_auth": {"username": "u", "password": "${{ env.TOKEN }}"},
+        }
+    )
+    assert run.registry_auth == RegistryAuth(username="u", password=(SecretRef(secret="t"),))
+
+
+def test_a_registry_login_cannot_name_a_variable_that_is_not_there() -> None:
+    (error,) = mistakes(
+        LOGIN | {"registry_auth": {"username": "u", "password": "${{ env.NONE }}"}}, sealed={"PASS": "eA=="}
+    )
+    assert (error.path, error.hint) == ("registry_auth.password", "add `- NONE` to env")
+
+
+def groups(command: str, **second: Any) -> dict[str, Any]:
+    return {"type": "task", "groups": [{"commands": [command]}, {"commands": ["x"], "nodes": 2, **second}]}
+
+
+@pytest.mark.parametrize("address", ["groups[0].nodes[0].IP_ADDRESS", "groups[1].nodes[1].IP_ADDRESS"])
+def test_a_command_knows_the_addresses_of_all_nodes(address: str) -> None:
+    assert wrong(groups(f"ping ${{{{ {address} }}}}")) == []
 
 
 @pytest.mark.parametrize(
-    ("password", "words"),
+    ("address", "words"),
     [
-        ("${{ env.NONE }}", "env does not have"),
-        ("a${{ env.PASS }}", "mixes"),
-        ("${{ secrets.p }}", "not supported yet"),
+        ("groups[2].nodes[0].IP_ADDRESS", "the last group is groups[1]"),
+        ("groups[1].nodes[2].IP_ADDRESS", "groups[1] has 2 nodes"),
+        ("groups[0].nodes[1].IP_ADDRESS", "groups[0] has 1 node"),
+        ("groups[0].replicas[0].IP_ADDRESS", "the groups here have nodes"),
+        ("groups[0].nodes[0].IP", "not an address"),
+        ("groups[a].nodes[0].IP_ADDRESS", "not an address"),
+        ("groups[-1].nodes[0].IP_ADDRESS", "not an address"),
+        ("groups[99999999999999999999].nodes[0].IP_ADDRESS", "not an address"),
     ],
 )
-def test_what_a_registry_login_cannot_be(password: str, words: str) -> None:
-    config = {
-        "type": "task",
-        "image": "i",
-        "env": ["PASS"],
-        "registry_auth": {"username": "u", "password": password},
-    }
-    (error,) = mistakes(config, sealed={"PASS": "Ym94"})
-    assert error.path == "registry_auth.password"
+def test_an_address_that_no_node_has(address: str, words: str) -> None:
+    (error,) = wrong(groups(f"ping ${{{{ {address} }}}}"))
+    assert error.path == "groups[0].commands[0]"
     assert words in error.message
+
+
+def test_an_address_is_known_to_commands_only() -> None:
+    (error,) = wrong(groups("x") | {"env": ["A=${{ groups[0].nodes[0].IP_ADDRESS }}"]})
+    assert (error.path, "only commands" in error.message) == ("env[0]", True)
+
+
+def test_a_replica_that_may_not_be_there_has_no_address() -> None:
+    group = {"commands": ["${{ groups[0].replicas[0].IP_ADDRESS }}"]}
+    scaled = {"count": "0..2", "scaling": {"metric": "rps", "target": 1}}
+    assert wrong({"type": "service", "port": 80, "replicas": [{**group, "count": 1}]}) == []
+    (error,) = wrong({"type": "service", "port": 80, "replicas": [{**group, **scaled}]})
+    assert (error.path, "at least 0 replicas" in error.message) == ("replicas[0].commands[0]", True)
+
+
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ({"type": "dev-environment", "init": ["${{ run.args }}"]}, "init[0]"),
+        (
+            {"type": "task", "image": "i", "volumes": [{"name": "v-${{ run.args }}", "path": "/v"}]},
+            "volumes[0].name",
+        ),
+        (
+            {"type": "task", "image": "i", "volumes": [{"name": ["a", "${{ env.A }}"], "path": "/v"}]},
+            "volumes[0].name[1]",
+        ),
+        (
+            {
+                "type": "service",
+                "port": 80,
+                "image": "i",
+                "probes": [{"type": "http", "headers": [{"name": "a", "value": "${{ secrets.x }}"}]}],
+            },
+            "probes[0].headers[0].value",
+        ),
+        (
+            {"type": "gateway", "name": "g1", "backend": "aws", "region": "r", "domain": "${{ run.name }}.x.com"},
+            "domain",
+        ),
+    ],
+)
+def test_what_other_kinds_cannot_refer_to(config: dict[str, Any], path: str) -> None:
+    assert [error.path for error in wrong(config)] == [path]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"type": "dev-environment", "init": ["echo $$${HOME}"]},
+        {"type": "task", "image": "i", "volumes": [{"name": "v-${{ dstack.node_rank }}", "path": "/v"}]},
+        {"type": "task", "image": "i", "volumes": ["v-${{ dstack.job_num }}:/v"]},
+        {
+            "type": "service",
+            "port": 80,
+            "image": "i",
+            "env": ["KEY"],
+            "probes": [{"type": "http", "url": "/${{ env.KEY }}", "method": "post", "body": "${{ env.KEY }}"}],
+        },
+        {
+            "type": "gateway",
+            "name": "g1",
+            "backend": "aws",
+            "region": "r",
+            "domain": "${{ run.project_name }}.x.com",
+        },
+    ],
+)
+def test_what_other_kinds_can_refer_to(config: dict[str, Any]) -> None:
+    assert wrong(config) == []
+
+
+def test_a_reference_in_a_published_configuration_is_never_refused() -> None:
+    from tests.spec.support import fixtures
+
+    for file in sorted((fixtures() / "configs").glob("*.yml")):
+        document = spec.load_yaml(file.read_bytes(), file.name)
+        if "${{" in file.read_text():
+            assert [error.message for error in read(document).invalid if "refers to" in error.message] == []
 
 
 @given(st.text())
 def test_any_text_is_either_read_or_refused(text: str) -> None:
     try:
-        pieces = interpolate(text, lambda namespace, name: f"<{namespace}.{name}>")
+        found = pieces(text)
     except BadReference as bad:
         assert "${{" in text
         assert bad.message
     else:
         if "$$" not in text and "${{" not in text:
-            assert "".join(pieces) == text
+            assert "".join(map(str, found)) == text
 
 
 @given(st.text())
 def test_doubling_every_dollar_gives_the_text_itself(text: str) -> None:
-    pieces: list[str] = interpolate(text.replace("$", "$$"), lambda namespace, name: "?")
-    assert "".join(pieces) == text
+    assert "".join(map(str, pieces(text.replace("$", "$$")))) == text
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", " ", "}", "{", Named("secrets", "x-1"), Named("run", "args"), Address(0, "nodes", 1)])
+    )
+)
+def test_what_is_written_is_what_is_read(parts: list[str | Named | Address]) -> None:
+    text = "".join(part if isinstance(part, str) else f"${{{{ {part} }}}}" for part in parts)
+    expected: list[str | Named | Address] = []
+    for part in parts:
+        if isinstance(part, str) and expected and isinstance(expected[-1], str):
+            expected[-1] += part
+        else:
+            expected.append(part)
+    assert pieces(text) == expected

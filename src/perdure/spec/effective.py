@@ -6,7 +6,8 @@ Made once, by ``perdure.spec.resolve``. Holds no secret: a sealed value stays se
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import Field
 
@@ -32,6 +33,23 @@ Piece: TypeAlias = str | Sealed | SecretRef
 Value: TypeAlias = str | Sealed | tuple[Piece, ...]
 """A text; one that only a worker can open; or pieces of which at least one is no plain text, to be joined once each
 is open."""
+
+
+def joined(pieces: Iterable[Piece]) -> Value:
+    """The pieces as one value: a text, if all of them are."""
+    kept: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str) and kept and isinstance(kept[-1], str):
+            kept[-1] += piece
+        elif piece != "":
+            kept.append(piece)
+    if len(kept) < 2 and not any(isinstance(piece, SecretRef) for piece in kept):
+        return cast(str | Sealed, kept[0]) if kept else ""
+    return tuple(kept)
+
+
+def pieces_of(value: Value) -> tuple[Piece, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 class RegistryAuth(Message):
@@ -91,10 +109,4 @@ def secrets_of(run: EffectiveRun) -> set[str]:
     """Names of the secrets that its jobs need."""
     auth = run.registry_auth
     values = [*run.env.values(), *((auth.username, auth.password) if auth else ())]
-    return {
-        piece.secret
-        for value in values
-        if isinstance(value, tuple)
-        for piece in value
-        if isinstance(piece, SecretRef)
-    }
+    return {piece.secret for value in values for piece in pieces_of(value) if isinstance(piece, SecretRef)}

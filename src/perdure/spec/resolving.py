@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from perdure.model.errors import InvalidConfiguration
@@ -12,7 +12,7 @@ from perdure.model.messages import CodeRef
 from perdure.model.policy import Retry, RunPolicy
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
 from perdure.model.timing import Timing
-from perdure.spec.checking import field_error, in_order, lines_of, source_of
+from perdure.spec.checking import in_order, source_of
 from perdure.spec.document import Lines
 from perdure.spec.effective import EffectiveRun, InstanceMount
 from perdure.spec.effective import Mapping as PortMap
@@ -22,8 +22,8 @@ from perdure.spec.grammar.mounts import HostMount
 from perdure.spec.grammar.setting import Setting, settled
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import Task
-from perdure.spec.parsing import parse_run
-from perdure.spec.refusals import refusals
+from perdure.spec.reading import read
+from perdure.spec.references import Problem, Texts
 from perdure.spec.requirements import MIB, requirements
 from perdure.spec.script import argv, split_words
 from perdure.spec.shown import shown
@@ -57,38 +57,41 @@ def resolve(
         arguments: stand for ``${{ run.args }}``.
 
     Raises:
-        InvalidConfiguration: with every mistake, and every field that cannot be honoured yet.
+        InvalidConfiguration: with every mistake; or, where there is none, with all that cannot be honoured yet.
     """
-    lines = lines or lines_of(mapping)
-    run = parse_run(mapping, lines)
-    errors = [field_error(*refusal, lines=lines) for refusal in refusals(run, project)]
+    reading = read(mapping, flags=flags, profile=profile, project=project, lines=lines)
+    run, source = reading.configuration, source_of(mapping)
     if not isinstance(run, Task):
-        raise InvalidConfiguration(errors, source=source_of(mapping))
+        raise InvalidConfiguration(reading.invalid or reading.not_yet, source=source)
+    resolution = Resolution(run, reading.texts, sealed or {}, arguments)
+    values = _Values(run, reading.texts, resolution)
+    problems = (*_of_submission(run, name, code, arguments), *resolution.problems, *values.problems)
+    found = reading.placing.errors(problems)
+    if errors := in_order([*reading.invalid, *found]) or reading.not_yet:
+        raise InvalidConfiguration(errors, source=source)
+    policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
+    return _effective(run, policy, values, code or (), reading.layered.mapping)
+
+
+def _of_submission(
+    run: Task, name: str, code: Sequence[CodeRef] | None, arguments: Sequence[str]
+) -> Iterator[Problem]:
+    """What is wrong with this run, and not with its configuration."""
     if run.name not in (None, name):
         hint = "the name comes from the workflow id, run/{project}/{name}; leave it out or make both one"
-        errors.append(field_error("name", f"is {run.name!r}, but the run is called {name!r}", hint, lines=lines))
+        yield "name", f"is {run.name!r}, but the run is called {name!r}", hint
     if (run.files or run.repos) and code is not None and not code:
         sentence = "local files must be uploaded before the run is started"
-        field = "files" if run.files else "repos"
-        errors.append(field_error(field, sentence, "submit it with perdure apply", lines=lines))
+        yield "files" if run.files else "repos", sentence, "submit it with perdure apply"
     if any(unprintable(argument) for argument in arguments):
-        errors.append(field_error("commands", "are given an argument that is not text (NUL, or not UTF-8)"))
-        arguments = ()
-    resolution = Resolution(run, cast(dict[str, Any], mapping), sealed or {}, arguments)
-    values = _Values(run, resolution)
-    errors += [field_error(*error, lines=lines) for error in resolution.errors]
-    errors += [field_error(*error, lines=lines) for error in values.errors]
-    if errors:
-        raise InvalidConfiguration(in_order(errors), source=source_of(mapping))
-    policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
-    return _effective(run, policy, values, code or (), cast(dict[str, Any], mapping))
+        yield "commands", "are given an argument that is not text (NUL, or not UTF-8)", None
 
 
 class _Values:
     """Environment, commands and process of a task, with their own mistakes."""
 
-    def __init__(self, run: Task, resolution: Resolution):
-        self.errors: list[tuple[str, str, str | None]] = []
+    def __init__(self, run: Task, texts: Texts, resolution: Resolution):
+        self.problems: list[Problem] = []
         self.env = resolution.env
         self.commands = resolution.commands
         self.registry_auth = resolution.registry_auth
@@ -96,9 +99,9 @@ class _Values:
         self.argv = argv(self.commands, entrypoint=self.entrypoint, shell=run.shell, has_image=bool(run.image))
         if any(len(word.encode(errors="replace")) >= MAX_WORD for word in self.argv):
             hint = "put them into a script, list it under files, and run that"
-            self.errors.append(("commands", "are larger than 128 KiB, the most a process can be given", hint))
-        if not self.argv and run.image is None and run.groups is None and not resolution.errors:
-            self.errors.append(("commands", "has nothing to run: only blanks and comments", None))
+            self.problems.append(("commands", "are larger than 128 KiB, the most a process can be given", hint))
+        if not self.argv and run.image is None and run.groups is None and not texts.problems:
+            self.problems.append(("commands", "has nothing to run: only blanks and comments", None))
 
     def _entrypoint(self, run: Task) -> tuple[str, ...] | None:
         if run.entrypoint is None:
@@ -106,10 +109,10 @@ class _Values:
         try:
             words = split_words(run.entrypoint)
         except ValueError:
-            self.errors.append(("entrypoint", "has a quote that is not closed", None))
+            self.problems.append(("entrypoint", "has a quote that is not closed", None))
             return ()
         if not words:
-            self.errors.append(("entrypoint", "is empty", "leave it out to use the image's own"))
+            self.problems.append(("entrypoint", "is empty", "leave it out to use the image's own"))
         return words
 
 
