@@ -1,45 +1,218 @@
-"""Whatever is written, in any form, is read or refused: never a traceback, and never two meanings."""
+"""Every grammar, as it is written and as it is nearly written; whole configurations; and anything at all."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-import yaml
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from perdure import spec
 from perdure.model.errors import InvalidConfiguration
-from perdure.spec.grammar import durations, hardware, ranges
-from perdure.spec.models.run import Task
-from tests.spec.support import mistakes, resolve
+from perdure.spec.grammar import base, cron, durations, env, hardware, mounts, names, ports, ranges
+from perdure.spec.models import fleet, profile, run, service, traffic
+from tests.spec.grammars import hardware as some_hardware
+from tests.spec.grammars import kinds, misses, places, policies, scalars
+from tests.spec.grammars import names as some_names
+from tests.spec.grammars import traffic as some_traffic
+from tests.spec.grammars.said import Grammar, unmeant
+from tests.spec.support import mistakes
+
+pytestmark = pytest.mark.filterwarnings("error")
+"""pydantic warns when it writes a value that is not of its field's type."""
+
+Reading = Callable[[Any], Any]
+
+
+def of(kind: Any) -> Reading:
+    """Reads a value of this type, and writes it as JSON."""
+    adapter = TypeAdapter[Any](kind)
+    return lambda written: adapter.dump_python(adapter.validate_python(written), mode="json")
+
+
+def in_field(model: type[BaseModel], field: str, **others: object) -> Reading:
+    """As ``of``, for what stands in one field of a model."""
+    return lambda written: model.model_validate({**others, field: written}).model_dump(mode="json")[field]
+
+
+IN_RESOURCES = {field: in_field(hardware.ResourcesSpec, field) for field in ("cpu", "gpu", "disk")}
+NO_MISSES = st.nothing()
+
+GRAMMARS: dict[str, tuple[Reading, Grammar, misses.Misses]] = {
+    "whole": (of(base.Whole), scalars.wholes(), misses.wholes),
+    "number": (of(base.Number), scalars.numbers(0, 1000), misses.numbers),
+    "switch": (of(base.Switch), scalars.switches(), misses.switches),
+    "text": (of(base.Text), scalars.texts(), misses.texts),
+    "duration": (of(durations.Duration), scalars.durations() | scalars.FRACTIONS, misses.durations),
+    "offable": (of(durations.OffableDuration), scalars.offable(), misses.offable),
+    "idle": (
+        of(durations.IdleDuration),
+        scalars.idle(),
+        misses.offable.filter(lambda value: "-" not in str(value)),
+    ),
+    "memory": (of(ranges.Memory), scalars.memory(), misses.memory),
+    "counts": (of(ranges.Count), scalars.counts, misses.counts),
+    "memory range": (of(ranges.MemorySpan), scalars.memory_spans, misses.spans),
+    "cpu": (IN_RESOURCES["cpu"], some_hardware.cpus(), misses.cpus),
+    "gpu": (IN_RESOURCES["gpu"], some_hardware.gpus(), misses.gpus),
+    "disk": (IN_RESOURCES["disk"], some_hardware.disks(), misses.disks),
+    "resources": (of(hardware.ResourcesSpec), some_hardware.resources(), misses.resources),
+    "port": (of(ports.Port), places.ports(), misses.ports),
+    "service port": (
+        in_field(service.Service, "port", type="service", image="i"),
+        places.service_ports(),
+        misses.ports | st.just("*:8000"),
+    ),
+    "mount": (of(mounts.Mount), places.mounts(), misses.mounts),
+    "file": (of(mounts.FileItem), places.files(), misses.files),
+    "repository": (of(mounts.Repo), places.repositories(), misses.repositories),
+    "environment": (of(env.Env), some_names.environments(), misses.environments),
+    "tags": (of(names.Tags), some_names.tags(), misses.tags),
+    "name": (of(names.ResourceName), some_names.resource_names, misses.names),
+    "group name": (of(names.GroupName), some_names.group_names, misses.group_names),
+    "reference": (of(names.Ref), some_names.references(), misses.references),
+    "backend": (of(names.BackendName), some_names.backends, misses.backends),
+    "user": (of(names.User), some_names.users(), misses.users),
+    "shell": (of(names.Shell), some_names.shells, misses.shells),
+    "python": (of(names.Python), some_names.pythons, misses.pythons),
+    "working_dir": (of(names.WorkingDir), some_names.working_dirs, misses.working_dirs),
+    "cron": (of(cron.CronList), policies.crons(), misses.crons),
+    "retry": (of(profile.Retry), policies.retries(), misses.retries),
+    "utilization": (of(profile.UtilizationPolicy), policies.utilization(), misses.utilization),
+    "instance": (of(profile.InstanceChoice), policies.instances(), misses.instances),
+    "probe": (of(traffic.Probe), some_traffic.probes(), misses.probes),
+    "rate limit": (of(traffic.RateLimit), some_traffic.rate_limits(), misses.rate_limits),
+    "scaling": (of(service.Scaling), some_traffic.scaling(), misses.scaling),
+    "model": (of(traffic.Model), some_traffic.models(), misses.models),
+    "nodes of a fleet": (
+        in_field(fleet.FleetConfiguration, "nodes", type="fleet"),
+        kinds.fleet_nodes(),
+        misses.nodes,
+    ),
+}
+
+IN_WORDS = {
+    "perdure",
+    "missing",
+    "extra_forbidden",
+    "literal_error",
+    "greater_than",
+    "greater_than_equal",
+    "less_than_equal",
+    "list_type",
+    "tuple_type",
+    "dict_type",
+    "model_type",
+    "model_attributes_type",
+    "string_too_short",
+}
+"""Mistakes that have a sentence of ours."""
+
+
+@pytest.mark.parametrize("grammar", GRAMMARS)
+def test_what_a_grammar_writes_is_read_as_it_is_meant(grammar: str) -> None:
+    read, written, _ = GRAMMARS[grammar]
+
+    @settings(max_examples=80)
+    @given(written)
+    def means(said: Any) -> None:
+        assert unmeant(read(said.written), said.meaning) is None
+
+    means()
+
+
+@pytest.mark.parametrize("grammar", GRAMMARS)
+def test_what_is_nearly_right_is_refused_in_words(grammar: str) -> None:
+    read, _, nearly = GRAMMARS[grammar]
+
+    @settings(max_examples=50)
+    @given(nearly)
+    def refused(value: Any) -> None:
+        with pytest.raises(ValidationError) as caught:
+            read(value)
+        assert {error["type"] for error in caught.value.errors()} <= IN_WORDS
+
+    refused()
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_a_configuration_means_what_its_parts_mean(kind: str) -> None:
+    @settings(max_examples=60)
+    @given(kinds.KINDS[kind])
+    def means(said: Any) -> None:
+        assert unmeant(spec.parse(said.written).model_dump(mode="json"), said.meaning) is None
+
+    means()
+
+
+def _given(values: misses.Misses) -> misses.Misses:
+    """Where null is the same as saying nothing."""
+    return values.filter(lambda value: value is not None)
+
+
+def _item(values: misses.Misses) -> misses.Misses:
+    return values.map(lambda value: [value])
+
+
+WRONG: dict[str, misses.Misses] = {
+    "name": _given(misses.names),
+    "user": _given(misses.users),
+    "shell": _given(misses.shells),
+    "python": _given(misses.pythons),
+    "working_dir": _given(misses.working_dirs),
+    "env": misses.environments,
+    "resources": misses.resources,
+    "volumes": _item(misses.mounts),
+    "files": _item(misses.files),
+    "repos": _item(misses.repositories),
+    "backends": _item(misses.backends),
+    "retry": _given(misses.retries),
+    "max_duration": misses.offable,
+    "tags": _given(misses.tags),
+    "fleets": _item(misses.references),
+    "instances": _item(misses.instances),
+    "schedule": _given(misses.crons).map(lambda value: {"cron": value}),
+    "ports": _item(misses.ports),
+    "typo": st.just(1),
+}
+"""By field of a task."""
+
+
+@settings(max_examples=150)
+@given(kinds.tasks(), st.dictionaries(st.sampled_from(sorted(WRONG)), st.none(), min_size=1, max_size=5), st.data())
+def test_every_mistake_is_told_at_once_each_in_its_line(
+    said: Any, fields: dict[str, None], data: st.DataObject
+) -> None:
+    wrong = {field: data.draw(WRONG[field], field) for field in fields}
+    mapping = said.written | wrong
+    text = "\n".join(f"{key}: {json.dumps(value)}" for key, value in mapping.items())
+    with pytest.raises(InvalidConfiguration) as caught:
+        spec.parse(spec.load_yaml(text))
+    for error in caught.value.errors:
+        field = error.path.partition(".")[0].partition("[")[0]
+        assert field in wrong
+        assert error.line == list(mapping).index(field) + 1
+        assert 0 < len(error.message) < 400
+    assert {error.path.partition(".")[0].partition("[")[0] for error in caught.value.errors} == set(wrong)
+
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+REFERENCES = ["${{ run.args }}", "${{", "$$"]
 SHORT = st.sampled_from(
-    [
-        "task",
-        "8",
-        "2..8",
-        "off",
-        "A100:2",
-        "16GB",
-        "/a:/b",
-        "80:80",
-        "A=1",
-        "${{ run.args }}",
-        "${{",
-        "$$",
-        "-1",
-        "\0",
-    ]
+    ["task", "8", "2..8", "off", "A100:2", "16GB", "/a:/b", "80:80", "A=1", "-1", "\0", "\ud800", *REFERENCES]
 )
 JSON = st.recursive(
     SCALARS | SHORT,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8) | SHORT, inner, max_size=4),
     max_leaves=12,
 )
-KEYS = st.sampled_from(sorted(Task.model_fields)) | st.sampled_from(["min", "max", "count", "size", "on_events"])
+KEYS = st.sampled_from(sorted(run.Task.model_fields)) | st.sampled_from(
+    ["min", "max", "count", "size", "on_events"]
+)
 NEARLY = st.recursive(
     SCALARS | SHORT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | SHORT, inner, max_size=4),
@@ -52,7 +225,7 @@ def test_any_json_is_resolved_or_refused(anything: Any) -> None:
     _told(anything)
 
 
-@settings(max_examples=400)
+@settings(max_examples=300)
 @given(st.dictionaries(KEYS, NEARLY, max_size=8))
 def test_anything_like_a_task_is_resolved_or_refused(fields: dict[str, Any]) -> None:
     _told({"type": "task", "commands": ["x"]} | fields)
@@ -67,97 +240,7 @@ def _told(anything: object) -> None:
         assert "\n" not in error.message
 
 
-@settings(max_examples=300)
-@given(st.text(st.sampled_from("ab:-?*&!|>{}[]#\"'%@`, \n\t<~0.1_"), max_size=60) | st.text() | st.binary())
-def test_any_text_is_read_or_refused(text: str | bytes) -> None:
-    try:
-        document = spec.load_yaml(text)
-    except InvalidConfiguration as error:
-        assert len(error.errors) == 1
-        assert "\n" not in error.errors[0].message
-    else:
-        json.dumps(document)
-        assert document.lines.at(("a", 0, "b")).line >= 1
-
-
-PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**17), 10**17)
-    | st.text(st.characters(categories=["L", "Nd", "P"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc:# ", max_size=5), inner, max_size=4),
-    max_leaves=20,
-)
-
-
-@given(st.dictionaries(st.text("abcdef", min_size=1), PLAIN, min_size=1), st.booleans())
-def test_what_is_dumped_as_yaml_is_read_back(mapping: dict[str, Any], flow: bool) -> None:
-    text = yaml.safe_dump(mapping, allow_unicode=True, default_flow_style=flow)
-    assert spec.load_yaml(text) == mapping
-
-
-@given(st.dictionaries(st.text("abcdef", min_size=1), PLAIN, min_size=1))
-def test_json_is_read_as_it_is(mapping: dict[str, Any]) -> None:
-    assert spec.load_yaml(json.dumps(mapping, ensure_ascii=False)) == mapping
-
-
-@given(st.text("0123456789._:-", min_size=1, max_size=12))
-def test_a_number_is_only_what_would_be_written_back_the_same(word: str) -> None:
-    try:
-        found = spec.load_yaml(f"a: {word}")["a"]
-    except InvalidConfiguration:
-        return
-    if not isinstance(found, dict | list):
-        assert str(found) == word or found == word.rstrip()
-
-
-@given(st.integers(0, 10**6), st.sampled_from(["s", "m", "h", "d", "w"]))
-def test_durations_and_their_words(amount: int, unit: str) -> None:
-    text = f"{amount}{unit}"
-    try:
-        seconds = durations.seconds(text)
-    except ValueError:
-        assert amount > 5000
-        return
-    assert durations.seconds(seconds) == durations.seconds(str(seconds)) == seconds
-    assert (durations.offable(text), durations.offable_below_zero(text)) == (seconds, seconds)
-
-
-@given(st.integers(0, 10**6) | st.none(), st.integers(0, 10**6) | st.none())
-def test_ranges_and_their_words(low: int | None, high: int | None) -> None:
-    task = {"type": "task", "commands": ["x"], "resources": {"cpu": {"count": {"min": low, "max": high}}}}
-    if (low is None and high is None) or (low is not None and high is not None and low > high):
-        assert mistakes(task)
-        return
-    words = ranges.CountRange(min=low, max=high).words()
-    found = hardware.ResourcesSpec.model_validate({"cpu": words}).cpu.count
-    assert (found.min, found.max) == (low, high)
-
-
-@given(
-    st.sampled_from([None, "nvidia", "amd"]),
-    st.lists(st.sampled_from(["A100", "H100", "L4"]), unique=True, max_size=3),
-    st.integers(1, 16),
-    st.integers(1, 200) | st.none(),
-    st.randoms(),
-)
-def test_the_parts_of_a_gpu_come_in_any_order(
-    vendor: str | None, names: list[str], count: int, memory: int | None, random: Any
-) -> None:
-    parts = [vendor or "", ",".join(names), str(count), f"{memory}GB" if memory else ""]
-    parts = [part for part in parts if part]
-    random.shuffle(parts)
-    found = hardware.ResourcesSpec.model_validate({"gpu": ":".join(parts)}).gpu
-    assert found is not None
-    assert found.vendor == vendor
-    assert found.name == (tuple(names) or None)
-    assert (found.count.min, found.count.max) == (count, count)
-    assert (found.memory.min if found.memory else None) == memory
-
-
-@given(st.dictionaries(st.text("ABC_", min_size=1, max_size=5), st.text("xyz=$ ", max_size=8), max_size=5))
-def test_both_forms_of_an_environment_mean_the_same(env: dict[str, str]) -> None:
-    doubled = {name: value.replace("$", "$$") for name, value in env.items()}
-    as_list = [f"{name}={value}" for name, value in doubled.items()]
-    for form in (doubled, as_list):
-        assert resolve({"type": "task", "commands": ["x"], "env": form}).env == env
+@given(scalars.counts)
+def test_ranges_in_words_are_read_again(said: Any) -> None:
+    found = ranges.CountRange.model_validate(of(ranges.Count)(said.written))
+    assert of(ranges.Count)(found.words()) == said.meaning

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from perdure import spec
+from perdure.model.errors import InvalidConfiguration
 from perdure.spec.document import MAX_BYTES
+from tests.spec.grammars.kinds import KINDS
+from tests.spec.grammars.spelling import yaml_texts
 from tests.spec.support import mistakes, resolve, task, unreadable
 
 
@@ -159,3 +167,65 @@ def test_a_large_file_of_mistakes_is_refused_quickly_with_the_first_fifty() -> N
     assert len(errors) == 51
     assert errors[-1].message == "has 8950 more mistakes"
     assert errors[0].path == "comands0"
+
+
+ANY_KIND = st.one_of(*KINDS.values())
+
+
+@settings(max_examples=150)
+@given(ANY_KIND, st.data())
+def test_no_style_of_yaml_changes_what_is_read(said: Any, data: st.DataObject) -> None:
+    text = data.draw(yaml_texts(said.written))
+    assert spec.load_yaml(text) == said.written
+
+
+@settings(max_examples=150)
+@given(ANY_KIND, st.data())
+def test_no_quotes_change_what_is_meant(said: Any, data: st.DataObject) -> None:
+    text = data.draw(yaml_texts(said.written, loose=True))
+    assert spec.parse(spec.load_yaml(text)) == spec.parse(said.written)
+
+
+@settings(max_examples=300)
+@given(st.text(st.sampled_from("ab:-?*&!|>{}[]#\"'%@`, \n\t<~0.1_"), max_size=60) | st.text() | st.binary())
+def test_any_text_is_read_or_refused(text: str | bytes) -> None:
+    try:
+        document = spec.load_yaml(text)
+    except InvalidConfiguration as error:
+        assert len(error.errors) == 1
+        assert "\n" not in error.errors[0].message
+    else:
+        json.dumps(document)
+        assert document.lines.at(("a", 0, "b")).line >= 1
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**17), 10**17)
+    | st.text(st.characters(categories=["L", "Nd", "P"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc:# ", max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+MAPPINGS = st.dictionaries(st.text("abcdef", min_size=1), PLAIN, min_size=1)
+
+
+@given(MAPPINGS, st.booleans())
+def test_what_another_program_writes_as_yaml_is_read_back(mapping: dict[str, Any], flow: bool) -> None:
+    text = yaml.safe_dump(mapping, allow_unicode=True, default_flow_style=flow)
+    assert spec.load_yaml(text) == mapping
+
+
+@given(MAPPINGS)
+def test_json_is_read_as_it_is(mapping: dict[str, Any]) -> None:
+    assert spec.load_yaml(json.dumps(mapping, ensure_ascii=False)) == mapping
+
+
+@given(st.text("0123456789._:-+eEx", min_size=1, max_size=12))
+def test_a_number_is_only_what_would_be_written_back_the_same(word: str) -> None:
+    try:
+        found = spec.load_yaml(f"a: {word}")["a"]
+    except InvalidConfiguration:
+        return
+    if not isinstance(found, dict | list):
+        assert str(found) == word

@@ -10,7 +10,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Discriminator,
-    PlainValidator,
     Tag,
     WithJsonSchema,
     model_validator,
@@ -65,7 +64,7 @@ class NetworkMount(Written):
 
     name: Annotated[
         str | tuple[str, ...],
-        PlainValidator(lambda value: _names(value)),
+        BeforeValidator(lambda value: _names(value)),
         WithJsonSchema(one_or_more(scalar("name of a volume", "string", "number"))),
     ]
     """Several: the first that is where the instance is."""
