@@ -94,6 +94,8 @@ class FakeClient:
     made_fleets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     code_limit: int = 0
     secrets: FakeSecrets = field(default_factory=FakeSecrets)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """For offers."""
 
     def be_patient(self) -> None:
         """It is never away."""
@@ -147,6 +149,7 @@ class FakeClient:
         return self.fleet_rows
 
     async def offers(self, project: str, requirements: Any = None, *, limit: int = 50) -> api.OfferRows:
+        self.asked.append(requirements)
         return api.OfferRows(offers=(OFFER,), total=1)
 
     async def apply_fleet(self, project: str, name: str, configuration: Any, user: str = "") -> bool:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
-from perdure.cli import fleet_apply, session
+from perdure.cli import explain, fleet_apply, session
 from perdure.cli.attach import Attached
 from perdure.cli.code import announce, look, send
-from perdure.cli.documents import Shown, Source, check, read
-from perdure.cli.plan import show_plan
+from perdure.cli.flags import Given
+from perdure.cli.plan import OFFERS_SHOWN, show_plan
 from perdure.cli.terminal import ask, confirm, print_json, say
+from perdure.cli.written import Shown, Written, gather
 from perdure.client.client import PerdureClient, check_names, user_name
-from perdure.client.code import check_limit
+from perdure.client.code import Part, check_limit
 from perdure.client.inputs import environment, sealed
 from perdure.client.naming import random_name
 from perdure.model.api import ActiveRun, Plan, PlanRequest
 from perdure.model.errors import Conflict, InvalidConfiguration, UserError
 from perdure.model.messages import RunRequest
 from perdure.model.statuses import RunStatus
-from perdure.spec.document import Document
 
 
 @dataclass(frozen=True)
@@ -28,75 +29,105 @@ class ApplyOptions:
     """What was asked for on the command line."""
 
     file: str | None = None
-    name: str | None = None
     yes: bool = False
     detach: bool = False
     env: tuple[str, ...] = ()
     force: bool = False
+    explain: bool = False
+    offers: int = OFFERS_SHOWN
     json: bool = False
     project: str = "main"
     arguments: tuple[str, ...] = ()
+    flags: Given = field(default_factory=Given)
+    profile: str | None = None
+    no_profile: bool = False
 
 
 def apply_file(options: ApplyOptions) -> int:
     """The exit code."""
-    if options.file == "-" and not options.yes:
+    if options.file == "-" and not (options.yes or options.explain):
         raise UserError("`-f -` cannot ask whether to go ahead", hint="give -y as well")
-    source = read(options.file)
     try:
-        with source.explained():
-            document = source.load()
-        if options.name is not None:
-            check_names(options.project, options.name)
-            document["name"] = options.name
-        with source.explained(document):
-            check(document)
-            if document.get("type") == "fleet":
-                return fleet_apply.apply(document, options.project, yes=options.yes)
-            return asyncio.run(_apply(options, source, document))
+        written = gather(options.file, options.flags, options.profile, no_profile=options.no_profile)
+        with written.explained():
+            written.check()
+            if options.explain:
+                return explain.show(written, options.project, options.arguments, json=options.json)
+            if written.kind == "fleet":
+                return fleet_apply.apply(written, options.project, yes=options.yes)
+            return asyncio.run(_apply(options, written))
     except Shown:
         return 1
 
 
-async def _apply(options: ApplyOptions, source: Source, document: Document) -> int:
-    named: str = document.setdefault("name", random_name())
-    values = environment(document, options.env)
-    check_names(options.project, named)
-    parts = await asyncio.to_thread(look, document, source.folder)
+@dataclass(frozen=True)
+class Prepared:
+    """A run that could be submitted: everything of it that is on this machine."""
+
+    name: str
+    configuration: dict[str, Any]
+    """As written, with its name."""
+
+    values: dict[str, str]
+    """Of its environment, to be sealed."""
+
+    parts: list[Part]
+
+
+async def _apply(options: ApplyOptions, written: Written) -> int:
+    run = await _prepared(options, written)
     client = await session.connect()
     hello = await client.hello()
-    check_limit(parts, hello.code_limit)
+    check_limit(run.parts, hello.code_limit)
     plan = await client.plan(
         PlanRequest(
             project=options.project,
-            configuration=dict(document),
+            configuration=run.configuration,
+            flags=written.flags.mapping,
+            profile=written.below,
             user=user_name(),
             arguments=options.arguments,
-            have_env=tuple(values),
+            have_env=tuple(run.values),
+            max_offers=max(options.offers, 50),
         )
     )
     if plan.errors:
         raise InvalidConfiguration(list(plan.errors))
-    show_plan(plan, options.project, user_name(), announce(parts))
-    if not await _cleared(client, options, plan, document):
+    show_plan(plan, options.project, user_name(), announce(run.parts), options.offers)
+    if not await _cleared(client, options, plan, written):
         return 0
     request = RunRequest(
-        configuration=dict(document),
+        configuration=run.configuration,
+        flags=written.flags.mapping,
+        profile=written.below,
         user=user_name(),
-        code=await send(parts, client),
-        sealed=sealed(values, hello.public_key),
+        code=await send(run.parts, client),
+        sealed=sealed(run.values, hello.public_key),
         arguments=options.arguments,
-        directory=str(source.folder),
+        directory=str(written.source.folder),
     )
-    run_id = await client.apply(options.project, named, request)
-    say().print(f"Run {named} is submitted.")
+    run_id = await client.apply(options.project, run.name, request)
+    say().print(f"Run {run.name} is submitted.")
     if options.json:
-        return await _told_as_json(client, options, named, run_id)
+        return await _told_as_json(client, options, run.name, run_id)
     if options.detach:
-        await client.registered(options.project, named, run_id)
-        say().print(f"Follow it with: perdure logs {named} -f", style="dim")
+        await client.registered(options.project, run.name, run_id)
+        say().print(f"Follow it with: perdure logs {run.name} -f", style="dim")
         return 0
-    return await Attached(client, options.project, named, run_id, plan.nodes, yes=options.yes).follow()
+    return await Attached(client, options.project, run.name, run_id, plan.nodes, yes=options.yes).follow()
+
+
+async def _prepared(options: ApplyOptions, written: Written) -> Prepared:
+    """
+    Raises:
+        InvalidConfiguration, UserError: something that it needs of this machine is not here.
+    """
+    merged = written.merged
+    name: str = merged.get("name") or random_name()
+    check_names(options.project, name)
+    values = environment(merged, options.env)
+    parts = await asyncio.to_thread(look, merged, written.source.folder)
+    return Prepared(name, {**written.document, "name": name}, values, parts)
 
 
 async def _told_as_json(client: PerdureClient, options: ApplyOptions, name: str, run_id: UUID) -> int:
@@ -110,7 +141,7 @@ async def _told_as_json(client: PerdureClient, options: ApplyOptions, name: str,
     return 0 if run.status == RunStatus.DONE else 1
 
 
-async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, document: Document) -> bool:
+async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, written: Written) -> bool:
     """Whether to go ahead. A run of this name that has not ended is stopped first, if that is what is wanted."""
     if plan.active is None:
         enough = plan.offers and not plan.short_of
@@ -118,7 +149,7 @@ async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, doc
         return options.yes or confirm(f"Submit the run {plan.name}?{doubt}")
     active = plan.active
     if not options.force:
-        unchanged = await _unchanged(client, options.project, active, document)
+        unchanged = await _unchanged(client, options.project, active, written)
         same = ", with this same configuration" if unchanged else ""
         said = f"Run {plan.name} is already {active.status}{same}"
         if options.yes:
@@ -132,6 +163,10 @@ async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, doc
     return True
 
 
-async def _unchanged(client: PerdureClient, project: str, active: ActiveRun, document: Document) -> bool:
+async def _unchanged(client: PerdureClient, project: str, active: ActiveRun, written: Written) -> bool:
+    """Whether it was made from this, whatever of it is written in which layer."""
     run = await client.get_run(project, run_id=active.run_id)
-    return run.configuration == dict(document)
+    return run.configuration is not None and {**run.configuration, "name": run.name} == {
+        **written.merged,
+        "name": run.name,
+    }

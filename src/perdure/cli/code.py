@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
@@ -14,14 +16,13 @@ from perdure.client.client import PerdureClient
 from perdure.client.code import Part, find, pack, upload
 from perdure.client.code.entries import shown
 from perdure.model.messages import CodeRef
-from perdure.spec.document import Document
 
 NAMED_LEFT_OUT = 5
 
 
-def look(document: Document, folder: Path) -> list[Part]:
+def look(configuration: Mapping[str, Any], folder: Path) -> list[Part]:
     """What the configuration takes along from this machine."""
-    run = spec.parse_run(document)
+    run = spec.parse_run(configuration)
     return find(run.files, run.repos, folder)
 
 

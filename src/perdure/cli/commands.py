@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from perdure.cli import fleet_commands, secret_commands, stack
-from perdure.cli.run_commands import Json, Project
+from perdure.cli.flags import OFFER_FLAGS, Given, taking
+from perdure.cli.run_commands import Json, NoProfile, Profile, Project, one_profile
 
 
 def register(app: typer.Typer) -> None:
     for command in (stack.up, stack.down, stack.status, stack.env):
         app.command(rich_help_panel="The embedded stack")(command)
-    app.command(epilog="perdure offer --resources 'gpu: A100:2' --json")(offer)
+    app.command(epilog="perdure offer --gpu A100:2 --spot-auto --max-price 3 --json")(offer)
     app.add_typer(fleet_commands.app, name="fleet")
     app.add_typer(secret_commands.app, name="secret")
     app.command()(doctor)
@@ -21,6 +22,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="perdure validate *.yml")(validate)
 
 
+@taking(*OFFER_FLAGS)
 def offer(
     resources: Annotated[
         str | None,
@@ -29,11 +31,18 @@ def offer(
     number: Annotated[int, typer.Option("--max-offers", "-n", min=1, max=1000, help="How many.")] = 50,
     project: Project = "main",
     json: Json = False,
+    profile: Profile = None,
+    no_profile: NoProfile = False,
+    *,
+    flags: Given,
 ) -> None:
     """List what could run a job, and why the rest could not."""
     from perdure.cli.offers import show_offers
 
-    show_offers(project, resources, number, json=json)
+    one_profile(profile, no_profile)
+    raise typer.Exit(
+        show_offers(project, resources, flags, number, profile=profile, no_profile=no_profile, json=json)
+    )
 
 
 def doctor(json: Json = False) -> None:
@@ -53,9 +62,23 @@ def schema(
 
 
 def validate(
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Configurations; `-` is stdin.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE…",
+            help="Configurations of any kind, or files of profiles; `-` is stdin.",
+            show_default=False,
+        ),
+    ],
+    json: Json = False,
+    profile: Profile = None,
+    no_profile: NoProfile = False,
 ) -> None:
-    """Check configurations without a server: every mistake, with its line."""
-    from perdure.cli.documents import validate_all
+    """Check configurations without a server: every mistake, with its line.
 
-    raise typer.Exit(validate_all(files))
+    The exit code is that of the worst file: 0 it is valid, 1 it is not, 2 it cannot be read.
+    """
+    from perdure.cli.validate import validate_all
+
+    one_profile(profile, no_profile)
+    raise typer.Exit(validate_all(files, profile=profile, no_profile=no_profile, json=json))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 PATIENCE = 2.0
@@ -22,6 +24,24 @@ def fleets(context: typer.Context, incomplete: str) -> list[str]:
 
 def secrets(context: typer.Context, incomplete: str) -> list[str]:
     return _names(context, incomplete, "secrets")
+
+
+def profiles(_: typer.Context, incomplete: str) -> list[str]:
+    from perdure.client.profiles import names
+
+    try:
+        return sorted(name for name in set(names()) if name.startswith(incomplete))
+    except Exception:  # noqa: BLE001 - see above
+        return []
+
+
+def words(*known: str) -> Callable[[typer.Context, str], list[str]]:
+    """Of a value that is one of a few words."""
+
+    def begun(_: typer.Context, incomplete: str) -> list[str]:
+        return [word for word in known if word.startswith(incomplete)]
+
+    return begun
 
 
 def _names(context: typer.Context, incomplete: str, what: str) -> list[str]:

@@ -11,23 +11,16 @@ from rich.text import Text
 
 from perdure.cli.session import with_client
 from perdure.cli.terminal import confirm, say
+from perdure.cli.written import Written
 from perdure.client.client import PerdureClient, user_name
-from perdure.model.errors import Conflict, FieldError, InvalidConfiguration
+from perdure.model.errors import Conflict, FieldError, InvalidConfiguration, UserError
 from perdure.model.ids import RESOURCE_NAME
-from perdure.spec.document import Document
 
 
-def apply(document: Document, project: str, *, yes: bool) -> int:
+def apply(written: Written, project: str, *, yes: bool) -> int:
     """The exit code."""
-    name = document.get("name")
-    if not isinstance(name, str) or not RESOURCE_NAME.match(name):
-        raise InvalidConfiguration(
-            [
-                FieldError(
-                    path="name", message="a fleet needs a name", hint="1 to 41 of a-z, 0-9 and -; a letter first"
-                )
-            ]
-        )
+    document = _configuration(written)
+    name: str = document["name"]
 
     async def work(client: PerdureClient) -> int:
         before = next((fleet for fleet in await client.fleets(project) if fleet.name == name), None)
@@ -46,6 +39,23 @@ def apply(document: Document, project: str, *, yes: bool) -> int:
         return 0
 
     return with_client(work)
+
+
+def _configuration(written: Written) -> dict[str, Any]:
+    """With its name, and what it takes from the profile.
+
+    Raises:
+        UserError: flags say something of a fleet.
+        InvalidConfiguration: it has no name.
+    """
+    others = [flag for path, flag in written.flags.names.items() if path != "name"]
+    if others:
+        raise UserError(f"{others[0]} is for runs", hint="a fleet is what its configuration says; write it there")
+    configuration = {**written.merged, **written.flags.mapping}
+    if not RESOURCE_NAME.match(str(configuration.get("name", ""))):
+        hint = "1 to 41 of a-z, 0-9 and -; a letter first"
+        raise InvalidConfiguration([FieldError(path="name", message="a fleet needs a name", hint=hint)])
+    return configuration
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:

@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from perdure import spec
+from pathlib import Path
+from typing import Any
+
+from perdure.cli.documents import Source
+from perdure.cli.flags import Given
 from perdure.cli.session import with_client
 from perdure.cli.tables import failure_table, offer_table
 from perdure.cli.terminal import out, print_json, say
+from perdure.cli.written import Shown, Written, loaded, profile_that_holds
 from perdure.client.client import PerdureClient
 
+ANYTHING = {"type": "task", "commands": ["true"]}
+"""A run that asks for nothing by itself."""
 
-def show_offers(project: str, resources: str | None, limit: int, *, json: bool) -> None:
-    requirements = spec.load_yaml(f"resources: {{{resources}}}", "--resources") if resources else {}
+OF_MACHINES = (
+    "resources",
+    "fleets",
+    "backends",
+    "regions",
+    "availability_zones",
+    "instance_types",
+    "reservation",
+    "spot_policy",
+    "max_price",
+    "creation_policy",
+)
+"""Fields that say which offers would do."""
+
+
+def show_offers(
+    project: str,
+    resources: str | None,
+    flags: Given,
+    limit: int,
+    *,
+    profile: str | None,
+    no_profile: bool,
+    json: bool,
+) -> int:
+    """The exit code."""
+    try:
+        wanted = _wanted(resources or "", flags, profile, no_profile)
+    except Shown:
+        return 1
 
     async def work(client: PerdureClient) -> None:
-        rows = await client.offers(project, requirements, limit=limit)
+        rows = await client.offers(project, wanted, limit=limit)
         if json:
             print_json(rows)
             return
@@ -27,3 +62,18 @@ def show_offers(project: str, resources: str | None, limit: int, *, json: bool) 
             out().print(failure_table(rows.failures))
 
     with_client(work)
+    return 0
+
+
+def _wanted(resources: str, flags: Given, profile: str | None, no_profile: bool) -> dict[str, Any]:
+    """
+    Raises:
+        Shown: something is not right.
+    """
+    source = Source("--resources", Path.cwd(), f"resources: {{{resources}}}".encode())
+    document = loaded(source)
+    document.update(ANYTHING)
+    written = Written(source, document, flags, profile_that_holds(profile, no_profile=no_profile))
+    with written.explained():
+        written.check()
+    return {name: written.merged[name] for name in OF_MACHINES if name in written.merged}

@@ -20,16 +20,16 @@ WIDE = 96
 SHORT = 30
 
 
-def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]]) -> None:
-    """Every value in force, what goes along, then the offers, or why there are none."""
+def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]], offers: int = OFFERS_SHOWN) -> None:
+    """Every value in force, what goes along, then ``offers`` of the offers, or why there are none."""
     given = {one.label.lower() for one in plan.effective}
     ours = [("Run", plan.name), ("Project", project), ("User", user)]
     shown = [(name, value) for name, value in ours if name.lower() not in given]
     _show_values([*shown, *((one.label, one.value) for one in plan.effective), *code])
     say().print()
     if plan.offers:
-        say().print(offer_table(plan.offers[:OFFERS_SHOWN]))
-        say().print(_counted(plan), style="dim")
+        say().print(offer_table(plan.offers[:offers]))
+        say().print(_counted(plan, offers), style="dim")
     else:
         say().print("No offers.", style="bold yellow")
     if plan.short_of or not plan.offers:
@@ -73,10 +73,10 @@ def _cells(name: str, value: str) -> tuple[Text, Text]:
     return Text(name[:1].upper() + name[1:]), Text(value)
 
 
-def _counted(plan: Plan) -> str:
+def _counted(plan: Plan, most: int) -> str:
     total = max(plan.total_offers, len(plan.offers))
-    shown = min(len(plan.offers), OFFERS_SHOWN)
+    shown = min(len(plan.offers), most)
     dearest = max(planned.offer.price for planned in plan.offers) * plan.nodes
     each = f", for {plan.nodes} nodes" if plan.nodes > 1 else ""
-    most = f"; at most {price(dearest)} an hour in all" if dearest else ""
-    return f"  {shown} of {total} shown{each}{most}"
+    at_most = f"; at most {price(dearest)} an hour in all" if dearest else ""
+    return f"  {shown} of {total} shown{each}{at_most}"

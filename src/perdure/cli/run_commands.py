@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from perdure.cli import completion
+from perdure.cli.flags import RUN_FLAGS, Given, taking
 
 Project = Annotated[
     str,
@@ -20,6 +21,25 @@ Project = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help="What stands below the configuration; without it $PERDURE_PROFILE, or the default profile.",
+        rich_help_panel="Profiles, of .perdure/profiles.yml here or at home",
+        autocompletion=completion.profiles,
+    ),
+]
+NoProfile = Annotated[
+    bool,
+    typer.Option(
+        "--no-profile",
+        help="Nothing stands below it.",
+        rich_help_panel="Profiles, of .perdure/profiles.yml here or at home",
+    ),
+]
 
 RunName = Annotated[str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.runs)]
 
@@ -47,6 +67,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(run_app, name="run")
 
 
+@taking(*RUN_FLAGS)
 def apply(
     context: typer.Context,
     arguments: Annotated[
@@ -58,10 +79,6 @@ def apply(
         typer.Option(
             "--file", "-f", metavar="FILE", help="The configuration; `-` is stdin. By default .perdure.yml here."
         ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", "-n", help="The run's name; by default the one in the file, or a new one."),
     ] = None,
     yes: Yes = False,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, and do not wait for it.")] = False,
@@ -77,13 +94,28 @@ def apply(
     force: Annotated[
         bool, typer.Option("--force", help="If a run of this name is still going, stop it first.")
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Only show every value in force, and what line, flag or default it is from."
+        ),
+    ] = False,
+    offers: Annotated[
+        int, typer.Option("--max-offers", metavar="NUMBER", min=1, max=1000, help="How many the plan shows.")
+    ] = 3,
     project: Project = "main",
     json: Annotated[
         bool,
         typer.Option("--json", help="Print the run as one JSON document: with -d as it begins, else as it ended."),
     ] = False,
+    profile: Profile = None,
+    no_profile: NoProfile = False,
+    *,
+    flags: Given,
 ) -> None:
     """Plan, confirm and submit a configuration, then follow it to its end.
+
+    Flags stand above the configuration, a profile below it.
 
     The exit code of an attached run is 0 only if it ended done.
     """
@@ -91,18 +123,32 @@ def apply(
 
     if arguments and not context.meta.get("dashes"):
         raise typer.BadParameter(f"unexpected {arguments[0]!r}: a file is given with -f, arguments after --")
+    one_profile(profile, no_profile)
     options = ApplyOptions(
         file=file,
-        name=name,
         yes=yes,
         detach=detach,
         env=tuple(env or ()),
         force=force,
+        explain=explain,
+        offers=offers,
         json=json,
         project=project,
         arguments=tuple(arguments or ()),
+        flags=flags,
+        profile=profile,
+        no_profile=no_profile,
     )
     raise typer.Exit(apply_file(options))
+
+
+def one_profile(profile: str | None, no_profile: bool) -> None:
+    """
+    Raises:
+        typer.BadParameter: it is asked for and not wanted.
+    """
+    if profile is not None and no_profile:
+        raise typer.BadParameter("--profile and --no-profile cannot be given together")
 
 
 def ps(

@@ -23,8 +23,9 @@ def environment(
     """The values to be sealed.
 
     Args:
-        configuration: as the user wrote it. Names that its ``env`` lists without a value, and those that its
-            ``registry_auth`` refers to as ``${{ env.NAME }}``, are taken from ``given`` or else ``environ``.
+        configuration: as the user wrote it. Names that its ``env`` lists without a value (or maps to
+            ``{key: NAME}``), and those that its ``registry_auth`` refers to as ``${{ env.NAME }}``, are taken from
+            ``given`` or else ``environ``.
         given: ``NAME=VALUE``, or ``NAME`` to take it from ``environ``.
 
     Raises:
@@ -33,7 +34,7 @@ def environment(
     """
     values = dict(_given(item, environ) for item in given)
     missing: list[FieldError] = []
-    for path, name in _needed(configuration):
+    for path, name in needed(configuration):
         if name in values:
             continue
         if name in environ:
@@ -83,7 +84,7 @@ def _check(name: str, value: str) -> None:
         )
 
 
-def _needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """(where it is asked for, name) of the values that the configuration leaves to this machine."""
     env = configuration.get("env")
     known: set[str] = set()
@@ -94,7 +95,11 @@ def _needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
             elif isinstance(item, str):
                 known.add(item.partition("=")[0])
     elif isinstance(env, Mapping):
-        known.update(str(name) for name in env)
+        for name, value in env.items():
+            if value == {"key": name}:
+                yield f"env.{name}", str(name)
+            else:
+                known.add(str(name))
     auth = configuration.get("registry_auth")
     if isinstance(auth, Mapping):
         for field, text in auth.items():

@@ -1,0 +1,176 @@
+"""``perdure validate``: what can be said of configurations without a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rich.text import Text
+
+from perdure import spec
+from perdure.cli.documents import Unreadable, read
+from perdure.cli.errors import in_words, place, show_error
+from perdure.cli.terminal import print_json, say, visible
+from perdure.cli.written import Written, text_of
+from perdure.client.inputs import environment
+from perdure.client.profiles import Profile, chosen
+from perdure.model.base import Message
+from perdure.model.errors import FieldError, InvalidConfiguration, UserError
+from perdure.spec.document import Document
+
+EXIT = {"valid": 0, "invalid": 1, "unreadable": 2}
+
+
+class Mistake(FieldError):
+    """With the file that it is in: the configuration's, or that of the profile."""
+
+    file: str
+
+
+class Verdict(Message):
+    """On one file."""
+
+    file: str
+    verdict: Literal["valid", "invalid", "unreadable"]
+    kind: str = ""
+    """Its ``type``; ``profiles`` of a file of profiles; empty if that is not known."""
+
+    profile: str | None = None
+    """The one that it was checked with."""
+
+    errors: tuple[Mistake, ...] = ()
+    not_yet: tuple[Mistake, ...] = ()
+    """What is right, and more than this version can do: it would be refused at submission."""
+
+    notes: tuple[str, ...] = ()
+
+
+class Verdicts(Message):
+    files: tuple[Verdict, ...]
+
+
+@dataclass
+class Examined:
+    """One file, and what was found in it."""
+
+    file: str
+    text: str | None = None
+    written: Written | None = None
+    unreadable: UserError | None = None
+    kind: str = ""
+    errors: list[InvalidConfiguration] = field(default_factory=list[InvalidConfiguration])
+    not_yet: list[InvalidConfiguration] = field(default_factory=list[InvalidConfiguration])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def verdict(self) -> Verdict:
+        profile = self.written.profile if self.written is not None else None
+        return Verdict(
+            file=self.file,
+            verdict="unreadable" if self.unreadable else "invalid" if self.errors else "valid",
+            kind=self.kind,
+            profile=profile.name if profile is not None else None,
+            errors=(self._unread(),) if self.unreadable else _mistakes(self.errors, self.file),
+            not_yet=_mistakes(self.not_yet, self.file),
+            notes=tuple(self.notes),
+        )
+
+    def _unread(self) -> Mistake:
+        assert self.unreadable is not None
+        return Mistake(file=self.file, path="", message=self.unreadable.message, hint=self.unreadable.hint)
+
+
+def validate_all(files: list[str], *, profile: str | None, no_profile: bool, json: bool) -> int:
+    """The exit code: that of the worst file."""
+    found = None if no_profile else _profile(profile)
+    if isinstance(found, Examined):
+        examined = [found, *(examine(file, None) for file in files)]
+    else:
+        examined = [examine(file, found) for file in files]
+    verdicts = Verdicts(files=tuple(one.verdict for one in examined))
+    if json:
+        print_json(verdicts)
+    else:
+        for one in examined:
+            _show(one)
+    return max(EXIT[one.verdict] for one in verdicts.files)
+
+
+def examine(file: str, profile: Profile | None) -> Examined:
+    """Every mistake in one file, and in how it and the profile go together."""
+    found = Examined(file)
+    try:
+        source = read(file)
+    except Unreadable as error:
+        found.unreadable = error
+        return found
+    found.file, found.text = source.name, source.text.decode(errors="replace")
+    try:
+        document = source.load()
+    except InvalidConfiguration as error:
+        found.errors.append(error)
+        return found
+    found.written = Written(source, document, profile=profile)
+    try:
+        _look(found, found.written, document)
+    except InvalidConfiguration as error:
+        found.errors += found.written.by_source(error.errors)
+    return found
+
+
+def _look(found: Examined, written: Written, document: Document) -> None:
+    """
+    Raises:
+        InvalidConfiguration
+    """
+    if "profiles" in document and "type" not in document:
+        found.kind = "profiles"
+        spec.parse_profiles(document)
+        return
+    found.kind = written.kind
+    written.check()
+    found.not_yet = written.by_source(written.reading.not_yet)
+    found.notes = [*written.reading.warnings, *_missing(written.merged)]
+
+
+def _missing(configuration: dict[str, Any]) -> list[str]:
+    """Of the environment here."""
+    try:
+        environment(configuration)
+    except InvalidConfiguration as error:
+        return [one.message for one in error.errors]
+    except UserError as error:
+        return [error.message]
+    return []
+
+
+def _profile(name: str | None) -> Profile | Examined | None:
+    """The profile that holds; or what is wrong with the file it should be in."""
+    try:
+        return chosen(name)
+    except InvalidConfiguration as error:
+        return Examined(error.source or "profiles.yml", text_of(error), kind="profiles", errors=[error])
+
+
+def _show(one: Examined) -> None:
+    if one.unreadable is not None:
+        show_error(one.unreadable)
+        return
+    if one.errors:
+        for error in one.errors:
+            show_error(error, one.written.text(error.source) if one.written is not None else one.text)
+        return
+    profile = one.written.profile if one.written is not None else None
+    with_it = f" with profile {profile.name}" if profile is not None and one.kind != "profiles" else ""
+    but = " This version cannot run it yet:" if one.not_yet else ""
+    say().print(Text(visible(f"{one.file}{with_it} is valid.{but}")), soft_wrap=True)
+    for error in one.not_yet:
+        for each in error.errors:
+            where = place(error.source or one.file, each)
+            say().print(Text(visible(f"  {where}: {in_words(each)}")), soft_wrap=True)
+    for note in one.notes:
+        say().print(Text(visible(f"  Note: {note}")), soft_wrap=True)
+
+
+def _mistakes(errors: list[InvalidConfiguration], file: str) -> tuple[Mistake, ...]:
+    return tuple(Mistake(file=error.source or file, **dict(one)) for error in errors for one in error.errors)

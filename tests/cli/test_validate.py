@@ -1,0 +1,161 @@
+"""``perdure validate``: every mistake with its line, exit codes for scripts, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from perdure.cli.errors import LONGEST, snippet
+from tests.cli.conftest import Program
+
+GOOD = "type: task\nname: xx\ncommands: [echo]\n"
+
+
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A home folder without profiles."""
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """good.yml, bad.yml, text.yml, latin.yml, folder/"""
+    (tmp_path / "good.yml").write_text(GOOD)
+    (tmp_path / "bad.yml").write_text("type: task\ncommandz: [a]\nnodes: x\n")
+    (tmp_path / "text.yml").write_text("type: [\n")
+    (tmp_path / "latin.yml").write_bytes(b"type: task\nname: \xe4\n")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("good.yml", 0),
+        ("bad.yml", 1),
+        ("text.yml", 1),
+        ("latin.yml", 1),
+        ("gone.yml", 2),
+        ("folder", 2),
+        ("good.yml bad.yml", 1),
+        ("gone.yml bad.yml good.yml", 2),
+        ("a\0b", 2),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst_file(perdure: Program, files: Path, arguments: str, code: int):
+    for more in ([], ["--json"]):
+        ended = perdure("validate", *more, *arguments.split(" "))
+        assert ended.code == code
+        assert "Traceback" not in ended.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_unreadable(perdure: Program, files: Path):
+    (files / "good.yml").chmod(0)
+    assert perdure("validate", "good.yml").code == 2
+
+
+def test_each_file_is_told_of_in_order(perdure: Program, files: Path):
+    said = perdure("validate", "good.yml", "bad.yml", "gone.yml").err
+    words = ("good.yml is valid.", "bad.yml is not valid: ", "bad.yml:2:1: commandz", "there is no file gone.yml")
+    places = [said.index(word) for word in words]
+    assert places == sorted(places)
+
+
+def test_json_says_the_same(perdure: Program, files: Path):
+    ended = perdure("validate", "--json", "good.yml", "bad.yml", "gone.yml", "-", input="type: service\n")
+    assert ended.err == ""
+    verdicts = json.loads(ended.out)["files"]
+    assert [(one["file"], one["verdict"], one["kind"]) for one in verdicts] == [
+        ("good.yml", "valid", "task"),
+        ("bad.yml", "invalid", "task"),
+        ("gone.yml", "unreadable", ""),
+        ("<stdin>", "invalid", "service"),
+    ]
+    first = verdicts[1]["errors"][0]
+    assert (first["file"], first["line"], first["column"], first["path"]) == ("bad.yml", 2, 1, "commandz")
+    assert first["hint"] == "did you mean commands?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type: fleet\nname: pool\nnodes: 0..2\n",
+        "type: volume\nname: data\nbackend: aws\nregion: eu-west-1\nsize: 100GB\n",
+        "type: gateway\nname: gate\nbackend: aws\nregion: eu-west-1\ndomain: example.com\n",
+        "type: dev-environment\nide: vscode\n",
+        "profiles:\n  - name: large\n    max_price: 3\n",
+    ],
+)
+def test_every_kind_of_file_is_checked(perdure: Program, text: str):
+    ended = perdure("validate", "-", input=text)
+    assert (ended.code, ended.err.startswith("<stdin> is valid.")) == (0, True)
+    ended = perdure("validate", "-", input=text + "nope: 1\n")
+    assert (ended.code, "nope: is not a key known here" in ended.err) == (1, True)
+
+
+def test_what_this_version_cannot_do_is_a_note_with_its_line(perdure: Program):
+    ended = perdure("validate", "-", input=GOOD + "schedule:\n  cron: '0 3 * * *'\n")
+    assert ended.code == 0
+    assert ended.err.startswith("<stdin> is valid. This version cannot run it yet:\n  <stdin>:5:3: schedule: ")
+
+
+def test_a_profile_is_checked_together_with_each_file(perdure: Program, files: Path):
+    (files / ".perdure").mkdir()
+    profiles = files / ".perdure/profiles.yml"
+    profiles.write_text("profiles:\n  - name: nightly\n    schedule: {cron: '0 3 * * *'}\n")
+    told = perdure("validate", "good.yml", "--profile", "nightly")
+    assert told.code == 0
+    assert "good.yml with profile nightly is valid. This version cannot run it yet:" in told.err
+    assert "  .perdure/profiles.yml:3:" in told.err
+    assert "nightly" not in perdure("validate", "good.yml").err
+    told = perdure("validate", "good.yml", "--profile", "nightli")
+    assert (told.code, "did you mean nightly?" in told.err) == (1, True)
+    profiles.write_text("profiles:\n  - name: nightly\n    max_price: -1\n")
+    told = perdure("validate", "good.yml", "--profile", "nightly")
+    assert told.code == 1
+    assert ".perdure/profiles.yml:3:16: profiles[0].max_price: " in told.err
+    assert "\n  3 │     max_price: -1\n    │                ^^\n" in told.err
+    assert "good.yml is valid." in told.err
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "marked"),
+    [
+        ("  gpuu: 1", 3, "gpuu"),
+        ("ports: [80:8000, 'x y', 7]", 18, "'x y'"),
+        ("ports: [80:8000, 'x y', 7]", 9, "80:8000"),
+        ("name: Typo Name  # why", 7, "Typo Name"),
+        ("image: a#b", 8, "a#b"),
+        ("a: http://x:1/y", 4, "http://x:1/y"),
+        ("a: [", 4, "["),
+        ("a:", 3, ""),
+        ("- echo", 1, "- echo"),
+    ],
+)
+def test_the_mark_is_under_the_word(line: str, column: int, marked: str):
+    above, below = (text.plain for text in snippet(line, 12, column))
+    assert above == f"  12 │ {line}"
+    assert below == "     │ " + " " * (column - 1) + "^" * max(1, len(marked))
+
+
+def test_the_mark_is_right_beside_wide_characters_and_tabs():
+    above, below = (text.plain for text in snippet("日本:\tbad", 1, 5))
+    assert (above, below) == ("  1 │ 日本: bad", "    │       ^^^")
+
+
+def test_of_a_long_line_what_is_around_the_mistake_is_shown():
+    line = "a" * 5000 + " bad " + "b" * 5000
+    above, below = (text.plain for text in snippet(line, 1, 5002))
+    assert len(above) == LONGEST + len("  1 │ ")
+    start = below.index("^")
+    assert above[start : start + 3] == "bad"
+    assert len(below) <= len(above)
+
+
+def test_a_line_is_shown_and_never_obeyed(perdure: Program):
+    above, _ = snippet("a: [red]\x1b[2J", 1, 1)
+    assert above.plain == "  1 │ a: [red]\\x1b[2J"
