@@ -18,6 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from perdure.model.durations import in_words
+from perdure.spec.document import load_yaml
 from perdure.spec.grammar.base import TEXT_SCHEMA, not_empty, number, switch, text, whole
 from perdure.spec.grammar.forms import SWITCH, Schema, or_null, scalar
 from perdure.spec.models.fleet import FleetConfiguration
@@ -37,7 +38,7 @@ KINDS = ("any", *_TYPES, "profiles")
 """What has a schema: a configuration of any type, of each one, and the file of profiles."""
 
 _DEFAULT = re.compile(r"``([^`]+)`` if unset")
-_EXAMPLES = re.compile(r"such as (``[^`]+``(?:(?:, | or | and )``[^`]+``)*)")
+_EXAMPLES = re.compile(r"[sS]uch as (``[^`]+``(?:(?:, | or | and )``[^`]+``)*)")
 _OURS = " Ours."
 
 
@@ -49,29 +50,29 @@ def json_schema(kind: str = "any") -> Schema:
     """
     if kind == "any":
         models = _TYPES
-        definitions = _definitions(*(model for forms in models.values() for model in forms))
+        found = definitions(*(model for forms in models.values() for model in forms))
         described = {"enum": list(models), "description": "What it is."}
-        body = _by("type", described, {name: _one_of(forms, definitions) for name, forms in models.items()})
-        return _document("any configuration", body, definitions)
+        body = _by("type", described, {name: _one_of(forms, found) for name, forms in models.items()})
+        return _document("any configuration", body, found)
     forms = (ProfilesFile,) if kind == "profiles" else _TYPES[kind]
-    definitions = _definitions(*forms)
-    return _document(kind, _one_of(forms, definitions), definitions)
+    found = definitions(*forms)
+    return _document(kind, _one_of(forms, found), found)
 
 
-def _document(title: str, body: Schema, definitions: dict[str, Schema]) -> Schema:
+def _document(title: str, body: Schema, found: dict[str, Schema]) -> Schema:
     """A body at the top of its document, not behind a reference: not all editors follow it there."""
     if name := body.get("$ref"):
-        body = definitions.pop(name.rpartition("/")[2])
-    return {"$schema": DIALECT, **body, "title": f"Perdure: {title}", "$defs": definitions}
+        body = found.pop(name.rpartition("/")[2])
+    return {"$schema": DIALECT, **body, "title": f"Perdure: {title}", "$defs": found}
 
 
-def _one_of(forms: tuple[type[BaseModel], ...], definitions: dict[str, Schema]) -> Schema:
+def _one_of(forms: tuple[type[BaseModel], ...], found: dict[str, Schema]) -> Schema:
     """The model, or the one of several that ``backend`` chooses."""
     if len(forms) == 1:
         return {"$ref": f"#/$defs/{forms[0].__name__}"}
     choices: dict[str, Schema] = {}
     for form in forms:
-        backends = definitions[form.__name__]["properties"]["backend"]
+        backends = found[form.__name__]["properties"]["backend"]
         names = backends["enum"] if "enum" in backends else [backends["const"]]
         choices |= {name: {"$ref": f"#/$defs/{form.__name__}"} for name in names}
     return _by("backend", {"enum": list(choices)}, choices)
@@ -90,7 +91,7 @@ def _by(field: str, described: Schema, choices: dict[str, Schema]) -> Schema:
     }
 
 
-def _definitions(*models: type[BaseModel]) -> dict[str, Schema]:
+def definitions(*models: type[BaseModel]) -> dict[str, Schema]:
     """Of these and of all that they need, by the names of their classes."""
     modes = [(model, "validation") for model in models]
     _, document = models_json_schema(cast(Any, modes), ref_template="#/$defs/{model}", schema_generator=_Generator)
@@ -116,7 +117,7 @@ class _Generator(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
         found = super().model_schema(schema)
-        found["title"] = _in_words(cast(type[BaseModel], schema["cls"]).__name__)
+        found["title"] = title_of(cast(type[BaseModel], schema["cls"]).__name__)
         for field in found.get("properties", {}).values():
             _read_description(field)
         return found
@@ -143,7 +144,7 @@ class _Generator(GenerateJsonSchema):
         return inner if default is None else inner | {"default": default}
 
 
-def _in_words(name: str) -> str:
+def title_of(name: str) -> str:
     """``HostMount`` as ``host mount``, ``RetrySpec`` as ``retry``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Spec")).lower()
 
@@ -164,8 +165,13 @@ def _read_description(field: Schema) -> None:
     if text.endswith(_OURS):
         text, field["x-ours"] = text.removesuffix(_OURS), True
     if default := _DEFAULT.search(text):
-        field["default"] = default[1]
+        field["default"] = _value(default[1])
     if examples := _EXAMPLES.search(text):
-        field["examples"] = re.findall("``([^`]+)``", examples[1])
+        field["examples"] = [_value(example) for example in re.findall("``([^`]+)``", examples[1])]
     if text:
         field["description"] = text.replace("``", "`")
+
+
+def _value(text: str) -> Any:
+    """What a piece of YAML means."""
+    return load_yaml(f"value: {text}")["value"]

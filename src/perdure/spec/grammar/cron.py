@@ -59,8 +59,15 @@ def _cron(value: object) -> str:
     return expression
 
 
+_EXPRESSION = scalar(
+    "cron expression",
+    "string",
+    pattern=r" *([^ ]+ +){4}[^ ]+ *",
+    hint=_HINT,
+    examples=["15 23 * * *", "0 8 * * mon-fri"],
+)
 CronList = Annotated[
     tuple[str, ...],
     BeforeValidator(cron_list),
-    WithJsonSchema(one_or_more(scalar("cron expression", "string", hint=_HINT, pattern=r" *([^ ]+ +){4}[^ ]+ *"))),
+    WithJsonSchema(one_or_more(_EXPRESSION)),
 ]

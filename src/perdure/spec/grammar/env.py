@@ -28,6 +28,7 @@ class Supplied(Written):
     """A variable whose value comes with the submission, not from the file."""
 
     key: str
+    """Its name, such as ``TOKEN``."""
 
 
 Environment: TypeAlias = Mapping[str, str | Supplied]

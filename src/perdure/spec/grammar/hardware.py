@@ -39,7 +39,7 @@ _CPU = scalar(
     "string",
     pattern=rf"(({_ARCH}) *:? *)?([0-9_]+|[0-9_]* *\.\. *[0-9_]*)?( *: *({_ARCH}))?",
     hint=_CPU_HINT,
-    examples=["4", "8..", "arm:8.."],
+    examples=[4, "8..", "arm:8.."],
 ) | {"minimum": 0}
 _GPU = scalar(
     "GPU",
@@ -48,7 +48,7 @@ _GPU = scalar(
     "null",
     pattern=r"[^: ][^:]*(:[^:]+){0,3}",
     hint=_GPU_HINT,
-    examples=["A100", "A100:40GB:2"],
+    examples=["A100", "A100:40GB:2", "nvidia:24GB..:1..4"],
 )
 
 
@@ -163,15 +163,24 @@ class CpuSpec(Written):
     """CPUs of a machine."""
 
     arch: Literal["x86", "arm"] | None = None
+    """Unset: any that the image runs on."""
+
     count: Count = CountRange(min=2)
+    """How many."""
 
 
 class GpuSpec(Written):
     """GPUs of a machine."""
 
     vendor: Annotated[str | None, BeforeValidator(read_vendor), WithJsonSchema(_VENDOR)] = None
+    """Who makes it."""
+
     name: Annotated[tuple[str, ...] | None, BeforeValidator(gpu_names), WithJsonSchema(_NAMES)] = None
+    """One of several is enough."""
+
     count: Count = CountRange(min=1)
+    """How many."""
+
     memory: MemorySpan | None = None
     """Of one GPU."""
 
@@ -181,22 +190,24 @@ class GpuSpec(Written):
     compute_capability: Annotated[
         tuple[int, int] | None, BeforeValidator(read_compute_capability), WithJsonSchema(_CAPABILITY)
     ] = None
+    """At least this one, of NVIDIA's."""
 
 
 class DiskSpec(Written):
     """Disk of a machine."""
 
     size: MemorySpan
+    """Of the whole disk."""
 
 
 class ResourcesSpec(Written):
     """What every machine of a run must have. What is not written is required on clouds only."""
 
     cpu: Annotated[CpuSpec, BeforeValidator(read_cpu), Short(_CPU, ends(COUNT_END))] = CpuSpec()
-    """``4``, ``4..8``, ``arm:8..``"""
+    """Cores; ``2..`` if unset."""
 
     memory: MemorySpan = MemoryRange(min=8)
-    """``16GB``, ``16GB..64GB``"""
+    """Of the machine; ``8GB..`` if unset."""
 
     shm_size: Memory | None = None
     """Shared memory of the container."""
@@ -206,11 +217,11 @@ class ResourcesSpec(Written):
         BeforeValidator(read_gpu),
         Short(_GPU),
     ] = Field(default=None)
-    """``1``, ``A100``, ``A100:40GB:2``, ``nvidia:24GB..:1..4``"""
+    """Names, memory, count and vendor, each at most once, in any order. Unset: with a GPU or without."""
 
     disk: Annotated[
         DiskSpec | None,
         BeforeValidator(read_disk),
         Short(MEMORY | {"type": ["number", "string", "null"]}, ends(MEMORY_END)),
     ] = DiskSpec(size=MemoryRange(min=100))
-    """``100GB``, ``100GB..``"""
+    """Of the machine; ``100GB..`` if unset."""

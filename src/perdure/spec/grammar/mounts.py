@@ -67,16 +67,21 @@ class NetworkMount(Written):
         BeforeValidator(lambda value: _names(value)),
         WithJsonSchema(one_or_more(scalar("name of a volume", "string", "number"))),
     ]
-    """Several: the first that is where the instance is."""
+    """Of the volume, such as ``my-volume``; of several, the first that is where the instance is."""
 
     path: AbsolutePath
+    """Where it appears in the job."""
 
 
 class HostMount(Written):
     """A folder of the instance."""
 
     instance_path: AbsolutePath
+    """On the host."""
+
     path: AbsolutePath
+    """Where it appears in the job."""
+
     optional: Switch = False
     """Go on without it where it cannot be had."""
 
@@ -131,8 +136,10 @@ class FileMapping(Written):
     """A local file or folder, and its place in the job."""
 
     local_path: GivenText
+    """On your machine, such as ``data/train.csv``; relative to the configuration's folder."""
+
     path: Annotated[GivenText, AfterValidator(_posix)]
-    """Relative to the working directory; ``~`` is the job's home."""
+    """In the job, such as ``/data/train.csv``; relative to the working directory; ``~`` is the job's home."""
 
 
 FileItem = Annotated[
@@ -168,11 +175,19 @@ class RepoSpec(Written):
     """A repository, and its place in the job."""
 
     local_path: GivenText | None = None
+    """The folder on your machine, such as ``.``."""
+
     url: GivenText | None = None
+    """Where it is cloned from, such as ``https://github.com/owner/name``."""
+
     branch: Text | None = None
+    """Such as ``main``."""
+
     hash: Text | None = None
+    """Of the commit, such as ``"0a1b2c3d"``."""
+
     path: GivenText = "."
-    """Relative to the working directory."""
+    """In the job, such as ``/app``; relative to the working directory."""
 
     if_exists: Literal["error", "skip"] = "error"
     """What to do where the path holds files already."""

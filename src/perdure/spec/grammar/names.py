@@ -70,7 +70,10 @@ class Reference(Written):
     """Something by its name, in this project or another."""
 
     name: Annotated[Text, AfterValidator(lambda v: _part(v))]
+    """Such as ``gpus``."""
+
     project: Annotated[Text, AfterValidator(lambda v: _part(v))] | None = None
+    """Such as ``main``; unset: the run's own."""
 
     def words(self) -> str:
         return f"{self.project}/{self.name}" if self.project else self.name
@@ -192,16 +195,27 @@ WorkingDir = Annotated[str, PlainValidator(working_dir), WithJsonSchema(_DIRECTO
 
 
 class InstanceByName(Written):
+    """An existing instance, by its name."""
+
     name: Text
+    """Such as ``gpus-0``."""
 
 
 class InstanceByHost(Written):
+    """An existing instance, by its address."""
+
     hostname: Text
+    """Such as ``10.0.0.7``."""
 
 
 class InstanceOfFleet(Written):
+    """An existing instance, by its place in its fleet."""
+
     fleet: Ref
+    """Its fleet."""
+
     instance: Annotated[int, Field(ge=0), BeforeValidator(whole)]
+    """Its number there, from 0."""
 
 
 def instance_form(value: object) -> str | None:

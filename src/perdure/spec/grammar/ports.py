@@ -20,7 +20,7 @@ PORT = scalar(
     "string",
     pattern=r"(([0-9]+|\*) *: *)?[0-9]+|\+?[0-9][0-9_]*",
     hint=_HINT,
-    examples=["8000", "80:8000"],
+    examples=[8000, "80:8000", "*:8000"],
 ) | {"minimum": 1, "maximum": 65535}
 
 
@@ -51,8 +51,10 @@ class PortMapping(Written):
     """A port of the job, and where it appears on the user's machine."""
 
     container_port: Annotated[int, Field(ge=1, le=65535), BeforeValidator(whole)]
+    """In the job, such as ``8000``."""
+
     local_port: Annotated[int, Field(ge=1, le=65535), BeforeValidator(whole)] | None = None
-    """Unset: any free one."""
+    """On your machine, such as ``8000``. Unset: any free one."""
 
 
 Port = Annotated[

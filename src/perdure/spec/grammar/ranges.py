@@ -51,7 +51,10 @@ class CountRange(Written):
     """How many: at least ``min``, at most ``max``."""
 
     min: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
+    """At least."""
+
     max: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
+    """At most."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -73,7 +76,10 @@ class MemoryRange(Written):
     """How much memory, in GB."""
 
     min: Memory | None = None
+    """At least."""
+
     max: Memory | None = None
+    """At most."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -107,10 +113,20 @@ def _check_order(low: float | None, high: float | None) -> None:
 _COUNT_TEXT = r"\+?[0-9][0-9_]*"
 COUNT_END = scalar("number", "integer", "string", pattern=_COUNT_TEXT)
 COUNT = scalar(
-    "number or range", "integer", "string", pattern=range_of(_COUNT_TEXT), hint="write 4, 2..8, 2.. or ..8"
+    "number or range",
+    "integer",
+    "string",
+    pattern=range_of(_COUNT_TEXT),
+    hint="write 4, 2..8, 2.. or ..8",
+    examples=[2, "2..8", "2.."],
 ) | {"minimum": 0}
 MEMORY = scalar(
-    "memory or range", "number", "string", pattern=range_of(MEMORY_TEXT), hint="write 16GB or 16GB..64GB"
+    "memory or range",
+    "number",
+    "string",
+    pattern=range_of(MEMORY_TEXT),
+    hint="write 16GB or 16GB..64GB",
+    examples=["16GB", "16GB..", "16GB..64GB"],
 )
 
 Count = Annotated[CountRange, BeforeValidator(lambda v: bounds(v, whole)), Short(COUNT)]

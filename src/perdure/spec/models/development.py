@@ -19,13 +19,22 @@ class DevEnvironment(RunFields):
     """A machine to work on, with an IDE."""
 
     type: Literal["dev-environment"]
+    """What it is."""
+
     ide: Literal["vscode", "cursor", "windsurf", "zed"] | None = None
-    """Unset: SSH only."""
+    """What it is opened in. Unset: SSH only."""
 
     version: Text | None = None
+    """Of the IDE's server part, such as ``1.106.0``. Unset: as on your machine."""
+
     init: Commands = ()
+    """Commands that run first, such as ``[pip install -r requirements.txt]``."""
+
     inactivity_duration: OffableDuration = None
+    """Ended when nobody has been connected for as long; ``off`` if unset."""
+
     ports: tuple[Port, ...] = ()
+    """Ports of the job that you reach from your machine."""
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:

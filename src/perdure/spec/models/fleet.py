@@ -33,11 +33,13 @@ class FleetNodes(Written):
     """How many instances: kept, provisioned at once, and at most."""
 
     min: Annotated[int, Field(ge=0), BeforeValidator(whole)] = 0
+    """So many are kept."""
+
     target: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
-    """Provisioned when the fleet is applied; ``min`` if unset."""
+    """So many are made when the fleet is applied. Unset: as many as are kept."""
 
     max: Annotated[int, Field(ge=0), BeforeValidator(whole)] | None = None
-    """Unset: no limit."""
+    """Never more. Unset: no limit."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -79,9 +81,16 @@ class ProxyJump(Written):
     """The host through which the others are reached."""
 
     hostname: Text
+    """Such as ``bastion.example.com``."""
+
     user: Text
+    """Who logs in, such as ``ubuntu``."""
+
     identity_file: Text
+    """The private key, such as ``~/.ssh/id_ed25519``."""
+
     port: SshPort | None = None
+    """Of its SSH server, such as ``22``."""
 
 
 _ADDRESS = scalar("private address", "string", examples=["10.0.0.7"])
@@ -112,12 +121,25 @@ class SshHost(Written):
     """A host the user owns."""
 
     hostname: Text
+    """Its address, such as ``10.0.0.7``."""
+
     port: SshPort | None = None
+    """Of its SSH server, such as ``22``."""
+
     user: Text | None = None
+    """Who logs in, such as ``ubuntu``. Unset: as for all hosts."""
+
     identity_file: Text | None = None
+    """The private key, such as ``~/.ssh/id_ed25519``. Unset: as for all hosts."""
+
     proxy_jump: ProxyJump | None = None
+    """The host through which it is reached."""
+
     internal_ip: Annotated[str, PlainValidator(private_address), WithJsonSchema(_ADDRESS)] | None = None
+    """Its address among the hosts; for all of them or for none."""
+
     blocks: Blocks = 1
+    """Into how many equal parts it is divided; ``auto``: as many as it has GPUs, or CPUs if it has none."""
 
 
 def ssh_host(value: object) -> object:
@@ -135,21 +157,48 @@ class SshConfig(Written):
         ],
         ...,
     ]
+    """The hosts."""
+
     user: Text | None = None
+    """Who logs in, such as ``ubuntu``."""
+
     port: SshPort | None = None
+    """Of their SSH servers, such as ``22``."""
+
     identity_file: Text | None = None
+    """The private key, such as ``~/.ssh/id_ed25519``."""
+
     proxy_jump: ProxyJump | None = None
+    """The host through which they are reached."""
+
     network: Annotated[str, PlainValidator(private_network), WithJsonSchema(_NETWORK)] | None = None
+    """In which they reach each other."""
 
 
 class FleetConfiguration(PlacementFields):
-    """A fleet as written; ``spec.check_fleet`` says whether it can be had."""
+    """Instances that runs go to: made when they are needed, or hosts of your own."""
 
     type: Literal["fleet"]
+    """What it is."""
+
     name: ResourceName | None = None
+    """Its name in the project. Unset: one is made up."""
+
     placement: Literal["any", "cluster"] = "any"
+    """``cluster``: close together, as runs of several nodes need."""
+
     blocks: Blocks = 1
+    """Into how many equal parts an instance is divided, so that as many jobs share it; ``auto``: as many as
+    it has GPUs, or CPUs if it has none."""
+
     nodes: Annotated[FleetNodes, BeforeValidator(read_nodes), Short(COUNT)] | None = None
+    """How many instances; those above the lower end are made when they are needed."""
+
     ssh_config: SshConfig | None = None
+    """Hosts of your own, in place of ``nodes``."""
+
     env: Env = Field(default_factory=dict)
+    """Variables of all jobs on these hosts, such as ``[NCCL_DEBUG=INFO]``."""
+
     resources: ResourcesSpec = ResourcesSpec()
+    """What each instance must have."""

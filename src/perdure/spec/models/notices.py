@@ -27,14 +27,18 @@ class Notice(Written):
     """A web hook: it is called when the run reaches one of these statuses."""
 
     url: Annotated[Text, AfterValidator(_web_address)]
+    """Called with a POST, such as ``https://example.com/hook``."""
+
     on: Annotated[tuple[RunStatusName, ...], AfterValidator(not_empty)] | None = None
-    """Unset: when it has ended."""
+    """Which statuses. Unset: when it has ended."""
 
 
 class DependencySpec(Written):
     """A run that must have ended before this one starts."""
 
     run: ResourceName
+    """Its name, in the same project."""
+
     on: Literal["done", "ended"] = "done"
     """``done``: it succeeded; if it fails, so does this one. ``ended``: however it ended."""
 

@@ -34,10 +34,10 @@ class RetrySpec(Written):
     """When a run that ended badly is run again."""
 
     on_events: Annotated[tuple[RetryEventName, ...], AfterValidator(not_empty)] | None = None
-    """Unset: all of them."""
+    """After what. Unset: all of them."""
 
     duration: Duration | None = None
-    """The window in which it is tried again; an hour if unset."""
+    """The window in which it is tried again; ``1h`` if unset."""
 
     max_attempts: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
     """Submissions in all, the first one included. Ours."""
@@ -82,9 +82,10 @@ class UtilizationPolicy(Written):
     """End a run that hardly uses its GPUs."""
 
     min_gpu_utilization: Annotated[int, Field(ge=0, le=100), BeforeValidator(whole)]
-    """Percent."""
+    """Percent. The run ends when one of its GPUs stays below it."""
 
     time_window: Annotated[Duration, AfterValidator(lasting(300, 3600))]
+    """For how long a GPU must stay below; 5 minutes to an hour, such as ``30m``."""
 
 
 class ScheduleSpec(Written):
@@ -94,16 +95,23 @@ class ScheduleSpec(Written):
     """Five fields: minute, hour, day, month, weekday (0 and 7 are Sunday). One or several."""
 
     timezone: TimeZone | None = None
-    """In which the fields are meant, such as ``Europe/Berlin``; UTC if unset. Ours."""
+    """In which the fields are meant, such as ``Europe/Berlin``; ``UTC`` if unset. Ours."""
 
 
 class VastOptions(Written):
     """How offers of Vast.ai are chosen."""
 
     type: Literal["vastai"]
+    """The backend."""
+
     offer_order: Literal["score", "price"] | None = None
+    """Which of its offers come first: the best scored, or the cheapest."""
+
     min_reliability: Annotated[float, Field(ge=0, le=1), BeforeValidator(number)] | None = None
+    """Offers below it are left out, such as ``0.95``."""
+
     min_score: Annotated[float, Field(ge=0), BeforeValidator(number)] | None = None
+    """Offers below it are left out, such as ``100``."""
 
 
 def _one_per_backend(options: tuple[VastOptions, ...]) -> tuple[VastOptions, ...]:
@@ -128,21 +136,35 @@ class PlacementFields(Written):
     """Which offers are acceptable: also fields of a fleet."""
 
     backends: tuple[BackendName, ...] | None = None
+    """Which are allowed. Unset: all."""
+
     regions: tuple[Text, ...] | None = None
+    """Which are allowed, such as ``[eu-west-1]``, in capitals or small letters. Unset: all."""
+
     availability_zones: tuple[Text, ...] | None = None
+    """Which are allowed, such as ``[eu-west-1a]``. Unset: all."""
+
     instance_types: tuple[Text, ...] | None = None
+    """Which are allowed, such as ``[p4d.24xlarge]``, in capitals or small letters. Unset: all."""
+
     reservation: Text | None = None
+    """A capacity reservation at the provider, such as ``cr-0123456789abcdef0``."""
+
     spot_policy: Literal["spot", "on-demand", "auto"] | None = None
+    """Spot instances, which may be taken away, or on-demand ones; ``on-demand`` if unset."""
+
     max_price: Annotated[float, Field(gt=0), BeforeValidator(number)] | None = None
-    """Dollars an hour of one instance."""
+    """Dollars an hour for one instance, such as ``2.5``. Unset: any price."""
 
     retry: Retry | None = None
-    """true: on every event, for an hour."""
+    """Whether it is tried again when it ends badly; ``true``: after every event, for an hour. ``off`` if unset."""
 
     idle_duration: IdleDuration = None
-    """How long an instance stays when its last job has ended."""
+    """How long an instance stays when its last job has ended; ``5m`` if unset."""
 
     tags: Tags | None = None
+    """For your own use; also given to the provider, such as ``{team: vision}``."""
+
     backend_options: Annotated[tuple[VastOptions, ...], AfterValidator(_one_per_backend)] | None = None
     """One item for each backend."""
 
@@ -151,27 +173,40 @@ class ProfileFields(PlacementFields):
     """Where a run may go, how long it may last, and when it is tried again."""
 
     max_duration: OffableDuration = None
-    """Longest time it may run, once started."""
+    """How long a job may run, not counting the wait for a machine and its image; ``off`` if unset."""
 
     stop_duration: OffableDuration = None
-    """Bound on a graceful stop."""
+    """How long a graceful stop may take in all, before force; ``5m`` if unset."""
 
     stop_grace: Duration | None = None
-    """Between the stop signal and the kill."""
+    """How long a process may take between the stop signal and the kill; ``10s`` if unset. Ours."""
 
     creation_policy: Literal["reuse", "reuse-or-create"] | None = None
+    """Whether new instances may be made, or only existing ones used; ``reuse-or-create`` if unset."""
+
     utilization_policy: UtilizationPolicy | None = None
+    """When a run that hardly uses its GPUs is ended."""
+
     startup_order: Literal["any", "master-first", "workers-first"] | None = None
+    """Whether all nodes start at once, or some of them first; ``any`` if unset."""
+
     stop_criteria: Literal["all-done", "master-done"] | None = None
+    """Whether a run of several nodes is done when all are, or when its master is; ``all-done`` if unset."""
+
     schedule: ScheduleSpec | None = None
+    """When it is run, again and again."""
+
     fleets: tuple[Ref, ...] | None = None
+    """Only instances of these fleets are used. Unset: of any fleet."""
+
     instances: Annotated[tuple[InstanceChoice, ...], AfterValidator(not_empty)] | None = None
+    """Only these existing instances are used."""
 
     max_cost: Annotated[float, Field(gt=0), BeforeValidator(number)] | None = None
-    """Dollars; a run that has cost as much is stopped. Ours."""
+    """Dollars, such as ``50``. A run that has cost as much is stopped. Ours."""
 
     deadline: Deadline | None = None
-    """When it must have ended: a duration from its submission, or a time with its zone. Ours."""
+    """When it must have ended, counted from its submission, or a moment with its time zone. Ours."""
 
     notify: tuple[Notice, ...] | None = None
     """Who is told when its status changes. Ours."""
@@ -181,14 +216,17 @@ class Profile(ProfileFields):
     """A named set of these fields, for runs that do not say them."""
 
     name: Text = ""
+    """By which it is asked for, such as ``large``."""
+
     default: Switch = False
     """Used where no other profile is asked for."""
 
 
 class ProfilesFile(Written):
-    """``profiles.yml``."""
+    """Sets of fields, each with a name, for all runs."""
 
     profiles: tuple[Profile, ...]
+    """The profiles, in the order in which a default is looked for."""
 
 
 def parse_profiles(document: object, lines: Lines | None = None) -> tuple[Profile, ...]:
