@@ -34,7 +34,9 @@ class Fleets:
         except InvalidConfiguration as error:
             return FleetView(errors=tuple(error.errors))
         async with self._world.database.transaction() as tx:
-            return await fleets.apply(tx, terms, lambda requirements: offered(self._world, requirements))
+            return await fleets.apply(
+                tx, terms, lambda requirements: offered(self._world, requirements), again=record.again
+            )
 
 
 def _terms(record: FleetRecord) -> FleetTerms:

@@ -17,8 +17,10 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from perdure.model.activities import Activity
     from perdure.model.base import Message
+    from perdure.model.errors import PerdureError
     from perdure.model.events import Nudge
     from perdure.model.names import PRIORITY_NORMAL, SIGNAL_TELL
+    from perdure.model.problems import problem_of
     from perdure.model.timing import Timing
 
 In = TypeVar("In", bound=Message)
@@ -103,6 +105,11 @@ async def _tell(nudge: Nudge) -> None:
         if error.type != "ExternalWorkflowExecutionNotFound":
             raise
         workflow.logger.info("%s is closed: not told %s", nudge.workflow_id, nudge.news.kind)
+
+
+def refusal(error: PerdureError) -> ApplicationError:
+    """An expected error as a client reads it: of type ``error.code``, with a ``Problem`` as its details."""
+    return ApplicationError(error.message, problem_of(error), type=error.code, non_retryable=True)
 
 
 async def unbroken(life: Coroutine[Any, Any, T], on_cancel: Callable[[], None]) -> T:

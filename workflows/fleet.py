@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
 
-from workflows.calls import tell, transact, unbroken
+from workflows.calls import refusal, tell, transact, unbroken
 from workflows.run import start_instance
 
 with workflow.unsafe.imports_passed_through():
     from perdure.model import activities as do
-    from perdure.model.errors import InvalidConfiguration
+    from perdure.model.errors import Conflict, FieldError, InvalidConfiguration
     from perdure.model.messages import FleetInput, FleetRecord, FleetView, InstanceInput
-    from perdure.model.names import FLEET_WORKFLOW, SIGNAL_TELL
+    from perdure.model.names import APPLY, FLEET_WORKFLOW, SIGNAL_TELL
+
+
+@dataclass
+class Change:
+    """A configuration that somebody wants."""
+
+    configuration: dict[str, Any]
+    view: FleetView | None = None
+    """The fleet with it, or the errors for which it was refused."""
 
 
 @workflow.defn(name=FLEET_WORKFLOW)
@@ -27,50 +37,127 @@ class FleetWorkflow:
         self._configuration = fleet.configuration
         self._timing = fleet.timing
         self._user = fleet.user
-        self._changed = True
+        self._wanted: list[Change] = []
+        self._told = False
         self._deleting = False
+        self._tries = 0
+        """How often in a row the minimum could not be made."""
+
+        self._again_at: datetime | None = None
+        """When it is tried again."""
 
     @workflow.run
     async def run(self, fleet: FleetInput) -> str:
         return await unbroken(self._live(), self.delete)
 
-    @workflow.signal
-    def apply(self, configuration: dict[str, Any]) -> None:
-        self._configuration = configuration
-        self._changed = True
+    # --- what comes in --------------------------------------------------------------------------------------------
+
+    @workflow.signal(name=APPLY)
+    def apply(self, configuration: Any = None) -> None:
+        """Change the fleet; whether that was refused, only the log says."""
+        if isinstance(configuration, dict):
+            self._wanted.append(Change(configuration))  # pyright: ignore[reportUnknownArgumentType]
+
+    @workflow.update(name=APPLY)
+    async def apply_now(self, configuration: Any = None) -> None:
+        """Change the fleet; it is written when this returns.
+
+        Fails with the code and the ``Problem`` of ``InvalidConfiguration`` or ``Conflict``.
+        """
+        change = Change(configuration)
+        self._wanted.append(change)
+        await workflow.wait_condition(lambda: change.view is not None or self._deleting)
+        if change.view is None:
+            raise refusal(_being_deleted())
+        if change.view.errors:
+            raise refusal(InvalidConfiguration(list(change.view.errors)))
+
+    @apply_now.validator
+    def may_apply(self, configuration: Any = None) -> None:
+        if self._deleting:
+            raise refusal(_being_deleted())
+        if not isinstance(configuration, dict):
+            raise refusal(InvalidConfiguration([FieldError(path="", message="is not a mapping")]))
 
     @workflow.signal
     def delete(self) -> None:
-        self._deleting = True
-        self._changed = True
+        self._deleting = self._told = True
 
     @workflow.signal(name=SIGNAL_TELL)
     def tell(self, news: Any = None) -> None:
-        self._changed = True
+        self._told = True
+
+    # --- its life -------------------------------------------------------------------------------------------------
 
     async def _live(self) -> str:
-        kept = self._configuration
-        while True:
-            self._changed = False
-            view = await self._record(self._configuration)
-            if view.errors and kept is self._configuration:
-                error = InvalidConfiguration(list(view.errors))
-                raise ApplicationError(error.message, type=error.code, non_retryable=True)
-            if view.errors:
-                workflow.logger.warning("a change of the fleet was refused: %s", view.errors)
-                self._configuration = kept
-                continue
-            kept = self._configuration
-            workflow.set_current_details(f"{'deleting' if self._deleting else 'active'}, {view.live} instance(s)")
-            if self._deleting and view.live == 0:
-                return "deleted"
-            await workflow.wait_condition(lambda: self._changed)
-            if workflow.info().is_continue_as_new_suggested() and not self._deleting:
-                workflow.continue_as_new(FleetInput(configuration=kept, user=self._user, timing=self._timing))
+        view = await self._record(self._configuration, again=True)
+        if view.errors:
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            raise refusal(InvalidConfiguration(list(view.errors)))
+        while not view.gone:
+            self._pace(view)
+            self._show(view)
+            await self._wait()
+            if workflow.info().is_continue_as_new_suggested() and self._is_quiet():
+                again = FleetInput(configuration=self._configuration, user=self._user, timing=self._timing)
+                workflow.continue_as_new(again)
+            view = await self._step(view)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return "deleted"
 
-    async def _record(self, configuration: dict[str, Any]) -> FleetView:
+    async def _wait(self) -> None:
+        """Until somebody says something, or it is time to try again."""
+        try:
+            await workflow.wait_condition(
+                lambda: self._told or bool(self._wanted),
+                timeout=None if self._again_at is None else self._again_at - workflow.now(),
+                timeout_summary="before the next try to make its minimum",
+            )
+        except TimeoutError:
+            return
+
+    async def _step(self, view: FleetView) -> FleetView:
+        """Follow the next change, or look again; the fleet as it is then."""
+        self._told = False
+        if self._wanted and not self._deleting:
+            change = self._wanted.pop(0)
+            change.view = await self._record(change.configuration, again=True)
+            if change.view.errors:
+                workflow.logger.warning("a change of the fleet was refused: %s", change.view.errors)
+                return view
+            self._configuration, self._tries, self._again_at = change.configuration, 0, None
+            return change.view
+        due = self._again_at is not None and self._again_at <= workflow.now()
+        if due:
+            self._again_at = None
+        return await self._record(self._configuration, again=due)
+
+    def _pace(self, view: FleetView) -> None:
+        """Set when to try again, if the minimum could not be made."""
+        if not view.missing:
+            self._again_at = None
+            if not view.why:
+                self._tries = 0
+        elif self._again_at is None:
+            pauses = self._timing.fleet_retry
+            self._again_at = workflow.now() + timedelta(seconds=pauses[min(self._tries, len(pauses) - 1)])
+            self._tries += 1
+
+    def _show(self, view: FleetView) -> None:
+        words = f"{'deleting' if self._deleting else 'active'}, {view.live} instance(s)"
+        if self._again_at is not None:
+            why = view.why or "nothing can make one now"
+            words += f"; {view.missing} missing ({why}), next try at {self._again_at:%H:%M:%S} UTC"
+        workflow.set_current_details(words)
+
+    def _is_quiet(self) -> bool:
+        return not (self._deleting or self._wanted) and workflow.all_handlers_finished()
+
+    async def _record(self, configuration: dict[str, Any], *, again: bool) -> FleetView:
         _, project, name = workflow.info().workflow_id.split("/", 2)
-        record = FleetRecord(project=project, name=name, configuration=configuration, deleting=self._deleting)
+        record = FleetRecord(
+            project=project, name=name, configuration=configuration, deleting=self._deleting, again=again
+        )
         view = await transact(do.RECORD_FLEET, record, self._timing, summary="write the fleet")
         for place in view.fresh:
             await start_instance(
@@ -80,3 +167,7 @@ class FleetWorkflow:
             )
         await tell(view.nudges)
         return view
+
+
+def _being_deleted() -> Conflict:
+    return Conflict("the fleet is being deleted", hint="apply it again when it is gone")

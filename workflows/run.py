@@ -12,7 +12,7 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
-from workflows.calls import tell, transact, unbroken, unheeded
+from workflows.calls import refusal, tell, transact, unbroken, unheeded
 from workflows.display import details, job_attributes, run_attributes, status_attributes
 
 with workflow.unsafe.imports_passed_through():
@@ -157,8 +157,7 @@ class RunWorkflow:
             summary="validate and resolve",
         )
         if resolved.policy is None:
-            error = InvalidConfiguration(list(resolved.errors))
-            raise ApplicationError(error.message, type=error.code, non_retryable=True)
+            raise refusal(InvalidConfiguration(list(resolved.errors)))
         upsert(run_attributes(resolved.policy))
         return core.new_run(resolved.policy)
 

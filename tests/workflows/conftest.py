@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import text
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
@@ -29,13 +31,14 @@ from activities.recall import Recall
 from activities.runs import Runs
 from activities.world import World
 from perdure.model.messages import FleetInput, JobOutcome
-from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, WATCH_QUEUE, WORKFLOW_QUEUE
+from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, SIGNAL_TELL, WATCH_QUEUE, WORKFLOW_QUEUE
 from perdure.model.timing import Timing
-from perdure.store import installation
+from perdure.store import installation, lives
 from perdure.store.database import Database
 from tests.support.invariants import assert_invariants
 from tests.support.postgres import database, database_url, postgres_server
 from tests.support.simulated import OFFER, SimulatedHosts
+from tests.support.waiting import WITHIN, eventually
 
 __all__ = ["database", "database_url", "postgres_server"]
 
@@ -79,31 +82,42 @@ class Lab:
             task_queue=WORKFLOW_QUEUE,
         )
 
-    async def end(self, handle: WorkflowHandle[Any, Any], seconds: float = 30) -> str:
+    async def end(self, handle: WorkflowHandle[Any, Any]) -> str:
         """The status a run ended with, and nothing left behind."""
         try:
-            result = await asyncio.wait_for(handle.result(), seconds)
+            result = await asyncio.wait_for(handle.result(), WITHIN)
             return result["status"]
         except WorkflowFailureError as error:
             return f"failed: {error.cause}"
 
-    async def status(self, handle: WorkflowHandle[Any, Any], *wanted: str, seconds: float = 20) -> str:
-        """Wait until the run shows one of these statuses."""
-        deadline = asyncio.get_running_loop().time() + seconds
-        shown = ""
-        while asyncio.get_running_loop().time() < deadline:
-            shown = (await handle.query("state"))["view"]["status"]
-            if shown in wanted:
-                return shown
+    async def status(self, handle: WorkflowHandle[Any, Any], wanted: str, message: str = "") -> None:
+        """Wait until the run shows this status, with this in its message."""
+        deadline = time.monotonic() + WITHIN
+        while True:
+            view = (await handle.query("state"))["view"]
+            if view["status"] == wanted and message in view["message"]:
+                return
+            assert time.monotonic() < deadline, f"still {view}, not {wanted} {message}"
             await asyncio.sleep(0.05)
-        raise AssertionError(f"still {shown}, not {' or '.join(wanted)}")
 
-    async def until(self, true: Callable[[], bool], seconds: float = 20) -> None:
+    async def until(self, true: Callable[[], bool]) -> None:
         """Wait for something in this process."""
-        deadline = asyncio.get_running_loop().time() + seconds
-        while not true():
-            assert asyncio.get_running_loop().time() < deadline, "it never came true"
-            await asyncio.sleep(0.02)
+
+        async def here() -> bool:
+            return true()
+
+        await eventually(here)
+
+    async def rows(self, query: str) -> list[Any]:
+        async with self.database.transaction() as tx:
+            return list((await tx.execute(text(query))).all())
+
+    async def lose(self, instance_id: UUID) -> None:
+        """What the sweep does about an instance that its provider has not any more."""
+        async with self.database.transaction() as tx:
+            nudges = await lives.vanished(tx, instance_id, "it was deleted", lambda _: [OFFER])
+        for nudge in nudges:
+            await self.client.get_workflow_handle(nudge.workflow_id).signal(SIGNAL_TELL, nudge.news)
 
     async def at_rest(self) -> None:
         """Every invariant, once nothing moves any more."""
@@ -187,7 +201,7 @@ async def lab(temporal_address: str, database: Database, request: pytest.Fixture
             id="fleet/main/local",
             task_queue=WORKFLOW_QUEUE,
         )
-        await _fleet_is_there(database)
+        await eventually(lambda: _fleet_is_there(database))
         yield Lab(client, database, hosts, world)
     await assert_replays(client)
 
@@ -205,15 +219,9 @@ async def assert_replays(client: Client) -> None:
     assert not results.replay_failures, results.replay_failures
 
 
-async def _fleet_is_there(database: Database) -> None:
-    from sqlalchemy import text
-
-    for _ in range(200):
-        async with database.transaction() as tx:
-            if (await tx.execute(text("SELECT count(*) FROM fleets"))).scalar():
-                return
-        await asyncio.sleep(0.05)
-    raise AssertionError("the local fleet was never recorded")
+async def _fleet_is_there(database: Database) -> bool:
+    async with database.transaction() as tx:
+        return bool((await tx.execute(text("SELECT count(*) FROM fleets"))).scalar())
 
 
 async def _register(client: Client, namespace: str) -> None:
@@ -228,7 +236,8 @@ async def _register(client: Client, namespace: str) -> None:
     kinds = {"Keyword": 2, "Int": 3, "Double": 4, "KeywordList": 7}
     wanted = {name: kinds[kind] for name, kind in SEARCH_ATTRIBUTES.items()}
     request = AddSearchAttributesRequest(namespace=namespace, search_attributes=wanted)  # type: ignore[arg-type]
-    for _ in range(50):
+    deadline = time.monotonic() + WITHIN
+    while time.monotonic() < deadline:
         try:
             await client.operator_service.add_search_attributes(request)
             return

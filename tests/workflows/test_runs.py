@@ -84,7 +84,7 @@ async def test_stop_while_the_image_is_pulled(lab: Lab) -> None:
     handle = await lab.submit("pulling")
     await lab.until(lambda: bool(lab.hosts.jobs))
     await handle.signal("stop")
-    assert await lab.end(handle, 10) == "terminated"
+    assert await lab.end(handle) == "terminated"
     assert lab.hosts.runs() == {(0, 0, 0): 0}
     await lab.at_rest()
 
@@ -125,8 +125,7 @@ async def test_a_run_waits_for_capacity_and_starts_when_it_is_released(lab: Lab)
     for holder in holders:
         await lab.status(holder, "running")
     waiter = await lab.submit("waiter", retry=True)
-    await lab.status(waiter, "submitted")
-    assert "waiting" in (await waiter.query("state"))["view"]["message"]
+    await lab.status(waiter, "submitted", "waiting")
     await holders[0].signal("stop")
     await lab.status(waiter, "running")
     for handle in (*holders[1:], waiter):
@@ -139,7 +138,7 @@ async def test_a_run_waits_for_capacity_and_starts_when_it_is_released(lab: Lab)
 async def test_fifty_runs_at_once_on_four_instances_all_run_once(lab: Lab) -> None:
     lab.hosts.script = lambda *_: Script(seconds=0.05)
     handles = await asyncio.gather(*(lab.submit(f"many-{n}", retry=True) for n in range(50)))
-    ends = await asyncio.gather(*(lab.end(handle, 90) for handle in handles))
+    ends = await asyncio.gather(*(lab.end(handle) for handle in handles))
     assert set(ends) == {"done"}
     assert len(lab.hosts.jobs) == 50
     await lab.at_rest()

@@ -9,7 +9,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 from uuid import UUID
 
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.common import (
     Priority,
     SearchAttributeKey,
@@ -30,6 +36,7 @@ from perdure.model.errors import Conflict, ControlPlaneError, InvalidConfigurati
 from perdure.model.ids import PROJECT_NAME, RESOURCE_NAME, fleet_workflow_id, run_workflow_id
 from perdure.model.messages import FleetInput, Nothing, RunRequest
 from perdure.model.names import (
+    APPLY,
     FLEET_WORKFLOW,
     PRIORITY_PERSON,
     RUN_WORKFLOW,
@@ -271,7 +278,13 @@ class PerdureClient:
     # --- fleets ---------------------------------------------------------------------------------------------------
 
     async def apply_fleet(self, project: str, name: str, configuration: Mapping[str, Any], user: str = "") -> bool:
-        """Make a fleet, or change the one of that name. True: it is new."""
+        """Make a fleet, or change the one of that name. True: it is new.
+
+        Raises:
+            InvalidConfiguration: the worker refused the change. (Of a new fleet, ``fleet_recorded`` tells that.)
+            Conflict: the fleet is being deleted.
+            ControlPlaneError: no worker took the change within ``FLEET_PATIENCE``.
+        """
         check_names(project, name)
         workflow_id = fleet_workflow_id(project, name)
         try:
@@ -286,10 +299,24 @@ class PerdureClient:
                 hint="",
             )
         except Conflict:
-            handle = self.temporal.get_workflow_handle(workflow_id)
-            await handle.signal("apply", dict(configuration))
+            await self._change_fleet(self.temporal.get_workflow_handle(workflow_id), name, configuration)
             return False
         return True
+
+    async def _change_fleet(
+        self, fleet: WorkflowHandle[Any, Any], name: str, configuration: Mapping[str, Any]
+    ) -> None:
+        try:
+            async with asyncio.timeout(FLEET_PATIENCE):
+                await fleet.execute_update(APPLY, dict(configuration))
+        except WorkflowUpdateFailedError as error:
+            raise problem_in(error.cause) if isinstance(error.cause, ApplicationError) else error from error
+        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
+            raise _not_taken(name, fleet.id) from None
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise unreachable(error, self.place) from error
+            raise Conflict(f"fleet {name} was deleted meanwhile", hint="apply it again") from error
 
     async def fleet_recorded(self, project: str, name: str, configuration: Mapping[str, Any]) -> api.FleetRow:
         """The fleet, once a worker has written this configuration: a moment after ``apply_fleet``.
@@ -309,10 +336,7 @@ class PerdureClient:
                         failed.result()
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            raise ControlPlaneError(
-                f"fleet {name} has not taken its configuration",
-                hint=f"the workflow {fleet_workflow_id(project, name)} in Temporal's web UI says why",
-            ) from None
+            raise _not_taken(name, fleet_workflow_id(project, name)) from None
         finally:
             failed.cancel()
 
@@ -370,6 +394,13 @@ class PerdureClient:
             raise Conflict(taken, hint=hint) from error
         except RPCError as error:
             raise unreachable(error, self.place) from error
+
+
+def _not_taken(name: str, workflow_id: str) -> ControlPlaneError:
+    return ControlPlaneError(
+        f"fleet {name} has not taken its configuration",
+        hint=f"the workflow {workflow_id} in Temporal's web UI says why",
+    )
 
 
 def _search_attributes(values: Mapping[str, str]) -> TypedSearchAttributes:

@@ -326,18 +326,27 @@ class FleetRecord(Message):
     name: str
     configuration: dict[str, Any]
     deleting: bool = False
+    again: bool = True
+    """Make instances up to ``nodes.min`` also if those made last could not be had."""
 
 
 class FleetView(Message):
     fleet_id: UUID | None = None
     errors: tuple[FieldError, ...] = ()
     missing: int = 0
-    """How many instances ``nodes.min`` still asks for; their rows are made by the same step."""
+    """How many instances ``nodes.min`` still asks for, and no row was made for them: nothing can make them now, or
+    the last ones could not be had."""
+
+    why: str = ""
+    """What became of those made last, if they could not be had."""
 
     fresh: tuple[Placement, ...] = ()
     """Instances whose workflow is to be started."""
 
     live: int = 0
+    gone: bool = False
+    """It is deleted, and its last instance is gone."""
+
     nudges: tuple[Nudge, ...] = ()
 
 

@@ -16,6 +16,9 @@ SWEEP_SCHEDULE = "perdure-sweep"
 SIGNAL_STOP = "stop"
 """Of a run, from anybody: ``{"abort": bool, "by": str}``."""
 
+APPLY = "apply"
+"""Of a fleet, a signal and an update: its new configuration, a mapping. The update answers when it is in force."""
+
 SIGNAL_TELL = "tell"
 """Of every workflow, from ours: one typed message (``perdure.model.events``)."""
 

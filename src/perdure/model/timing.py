@@ -52,6 +52,9 @@ class Timing(Message):
     queue_patience: float = 600.0
     """A claim at the head of the queue for longer reserves what comes free."""
 
+    fleet_retry: tuple[float, ...] = (60.0, 120.0, 300.0, 600.0, 1800.0)
+    """Pauses before the 1st, 2nd, … new try of a fleet whose minimum could not be made; the last one repeats."""
+
     terminate_retry: float = 2.0
     """First pause between two tries to terminate an instance; doubles up to ``terminate_retry_max``."""
 

@@ -46,16 +46,30 @@ _UPSERT = text("""
     RETURNING id, status, (xmax = 0) AS made
 """).bindparams(bindparam("requirements", type_=JSONB), bindparam("configuration", type_=JSONB))
 
+_FAILED_TO_START = [InstanceReason.NO_OFFERS, InstanceReason.ERROR, InstanceReason.PROVISIONING_TIMEOUT]
+
 _LIVING = text("""
     SELECT id, name, num, status, busy_blocks, backend FROM instances
     WHERE fleet_id = :fleet AND status <> 'terminated' ORDER BY num
 """)
 
 
-async def apply(tx: AsyncConnection, terms: FleetTerms, offers: Offers) -> FleetView:
+_LAST_FAILED = text("""
+    SELECT name || ': ' || message FROM instances
+    WHERE fleet_id = :fleet AND reason = ANY(:reasons)
+      AND created_at = (SELECT max(created_at) FROM instances WHERE fleet_id = :fleet)
+    ORDER BY num LIMIT 1
+""")
+"""Those made by one transaction have one ``created_at``."""
+
+
+async def apply(tx: AsyncConnection, terms: FleetTerms, offers: Offers, *, again: bool = True) -> FleetView:
     """Write the fleet, make the rows of the instances it must have, and grant what its new room allows.
 
     Instances above a lower ``nodes.max`` that nobody holds are let go. Doing it again changes nothing.
+
+    Args:
+        again: make instances also if those made last could not be had.
     """
     project_id = await projects.ensure(tx, terms.project)
     await projects.lock(tx, project_id)
@@ -66,8 +80,10 @@ async def apply(tx: AsyncConnection, terms: FleetTerms, offers: Offers) -> Fleet
         await events.record(tx, "fleet", row.id, "made")
     nudges = await _shrink(tx, row.id, terms.nodes_max)
     nudges += await releases.hand_on(tx, project_id, [], offers)
-    await _fill(tx, project_id, row.id, terms, offers)
-    return await _view(tx, row.id, nudges, terms.nodes_min)
+    why = (await tx.execute(_LAST_FAILED, {"fleet": row.id, "reasons": _FAILED_TO_START})).scalar() or ""
+    if again or not why:
+        await _fill(tx, project_id, row.id, terms, offers)
+    return (await _view(tx, row.id, nudges, terms.nodes_min)).but(why=why)
 
 
 async def delete(tx: AsyncConnection, project: str, name: str) -> FleetView:
@@ -77,7 +93,7 @@ async def delete(tx: AsyncConnection, project: str, name: str) -> FleetView:
     query = text("SELECT id FROM fleets WHERE project_id = :project AND name = :name AND status <> 'terminated'")
     fleet_id = (await tx.execute(query, {"project": project_id, "name": name})).scalar()
     if fleet_id is None:
-        return FleetView()
+        return FleetView(gone=True)
     query = text("UPDATE fleets SET status = 'terminating' WHERE id = :id AND status <> 'terminating'")
     await tx.execute(query, {"id": fleet_id})
     nudges: list[Nudge] = []
@@ -88,7 +104,7 @@ async def delete(tx: AsyncConnection, project: str, name: str) -> FleetView:
         query = text("UPDATE fleets SET status = 'terminated', ended_at = now() WHERE id = :id")
         await tx.execute(query, {"id": fleet_id})
         await events.record(tx, "fleet", fleet_id, "deleted")
-    return view
+    return view.but(gone=view.live == 0)
 
 
 async def _shrink(tx: AsyncConnection, fleet_id: UUID, nodes_max: int | None) -> list[Nudge]:

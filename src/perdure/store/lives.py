@@ -67,10 +67,6 @@ _CLOSE_EMPTY = text("""
       AND NOT EXISTS (SELECT 1 FROM holdings h WHERE h.claim_id = c.id)
 """)
 
-_FAILED_TO_START = frozenset(
-    reason.value for reason in (InstanceReason.NO_OFFERS, InstanceReason.ERROR, InstanceReason.PROVISIONING_TIMEOUT)
-)
-
 
 async def view(tx: AsyncConnection, instance_id: UUID, nudges: tuple[Nudge, ...] = ()) -> InstanceView:
     """An instance as its workflow needs it. Raises: NotFound."""
@@ -156,8 +152,7 @@ async def gone(tx: AsyncConnection, instance_id: UUID, offers: Offers) -> Instan
     await tx.execute(_CLOSE_EMPTY, {"claims": holders})
     await events.record(tx, "instance", row.id, "gone")
     nudges = list(await releases.hand_on(tx, row.project_id, [], offers))
-    short = row.active < row.nodes_min and row.reason not in _FAILED_TO_START
-    if row.fleet_status == "terminating" or short:
+    if row.fleet_status == "terminating" or row.active < row.nodes_min:
         nudges.append(releases.look_at_fleet(row.project, row.fleet))
     return await view(tx, row.id, tuple(nudges))
 
