@@ -21,6 +21,7 @@ from activities.sweeping.rows import RowsLook
 from activities.sweeping.suspicion import Suspicion
 from activities.sweeping.together import together
 from activities.sweeping.untold import UntoldLook
+from activities.sweeping.waiting import WaitingLook
 from activities.world import World
 from perdure.model.activities import SWEEP
 from perdure.model.messages import Finding, Findings, Nothing
@@ -51,6 +52,7 @@ class Sweeping:
                 UntoldLook(self.world, owners).look,
                 ProvidersLook(self.world, self.suspicion).orphans,
                 AgentsLook(self.world, self.suspicion).look,
+                WaitingLook(self.world).look,
             )
             found: list[Finding] = []
             for look in looks:

@@ -280,9 +280,8 @@ async def _insert_fleet(tx: Any, project_id: UUID) -> UUID:
 
 async def _insert_run(tx: Any, project_id: UUID, spec: EffectiveRun) -> None:
     query = text("""
-        INSERT INTO runs (id, project_id, name, user_name, kind, status, message, deciding, spec, submitted_at,
-                          recorded_at)
-        VALUES (:id, :project, :name, '', 'task', 'provisioning', '', false, :spec, now(), now())
+        INSERT INTO runs (id, project_id, name, user_name, kind, status, message, spec, submitted_at, recorded_at)
+        VALUES (:id, :project, :name, '', 'task', 'provisioning', '', :spec, now(), now())
     """).bindparams(bindparam("spec", type_=JSONB))
     values = {"id": spec.policy.run_id, "project": project_id, "name": spec.policy.name}
     await tx.execute(query, values | {"spec": spec.model_dump(mode="json")})

@@ -17,9 +17,10 @@ from activities.sweeping import Sweeping
 from perdure.backends import Order, ProviderInstance
 from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobStop
 from perdure.model.ids import instance_workflow_id, job_workflow_id, log_key
-from perdure.model.messages import Finding, JobEnd, JobStep, Nothing, Termination
-from perdure.model.statuses import JobReason, JobStatus
-from perdure.store import ends
+from perdure.model.messages import ClaimRequest, Finding, JobEnd, JobStep, Nothing, Termination
+from perdure.model.resources import Requirements
+from perdure.model.statuses import ClaimStatus, JobReason, JobStatus
+from perdure.store import claims, ends
 from tests.activities.bench import Bench, eventually
 from tests.activities.test_instances import Cloud
 
@@ -241,6 +242,29 @@ async def test_a_task_that_no_living_job_knows_is_removed_at_second_sight(scene:
     (finding,) = await scene.sweep()
     assert (finding.kind, finding.subject) == ("stale-task", str(scene.ids["job"]))
     assert await scene.bench.tasks(scene.step.instance_id) == []
+
+
+async def test_a_claim_that_waits_for_what_is_there_now_is_granted(scene: Scene) -> None:
+    request = ClaimRequest(
+        claim_id=uuid4(),
+        run_id=scene.ids["run"],
+        project="main",
+        owner=scene.run.id,
+        replica=1,
+        submission=0,
+        nodes=1,
+        priority=0,
+        requirements=Requirements(),
+        wait=True,
+    )
+    async with scene.bench.world.database.transaction() as tx:
+        assert (await claims.claim(tx, request, lambda _: [])).status is ClaimStatus.WAITING
+    (finding,) = [one for one in await scene.sweep() if one.kind == "capacity"]
+    (nudge,) = finding.nudges
+    assert nudge.workflow_id == scene.run.id
+    assert isinstance(nudge.news, ClaimGranted)
+    assert nudge.news.claim_id == request.claim_id
+    assert "capacity" not in {one.kind for one in await scene.sweep()}
 
 
 async def test_one_bad_object_stops_no_other(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,7 +23,7 @@ from perdure.backends.local import LocalBackend
 from perdure.backends.local_shims import Folder, revive
 from perdure.backends.places import outside
 from perdure.model.errors import InstanceGone
-from perdure.model.resources import Requirements
+from perdure.model.resources import Requirements, Resources
 from perdure.stack.home import Home
 from perdure.stack.living import delete
 
@@ -111,6 +111,24 @@ def processes_of(job: UUID) -> list[psutil.Process]:
             if process.environ().get("PERDURE_JOB_ID") == str(job) and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+async def test_what_a_machine_has_got_is_told_and_what_it_has_lost_is_not(
+    local: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.backends.local.container_engine", lambda: False)
+    monkeypatch.setattr("perdure.backends.local.this_machine", lambda _: machine)
+    machine = Resources(cpus=2, memory_mib=4096, disk_mib=10_000)
+    await local.refresh()
+    machine = machine.but(disk_mib=9_000)
+    assert not await local.refresh()
+    machine = machine.but(disk_mib=9_100)
+    assert not await local.refresh()
+    machine = machine.but(disk_mib=20_000)
+    assert await local.refresh()
+    monkeypatch.setattr("perdure.backends.local.container_engine", lambda: True)
+    assert await local.refresh()
+    assert not await local.refresh()
 
 
 async def test_the_offer_is_this_machine(local: LocalBackend) -> None:

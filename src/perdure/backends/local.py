@@ -44,9 +44,10 @@ class LocalBackend:
         self._instances.resolve().mkdir(parents=True, exist_ok=True)
         self._offer = self._look()
 
-    async def refresh(self) -> None:
-        """Look again what the machine has."""
-        self._offer = await asyncio.to_thread(self._look)
+    async def refresh(self) -> bool:
+        """Look again what the machine has; whether that may be enough for somebody for whom it was not before."""
+        before, self._offer = self._offer, await asyncio.to_thread(self._look)
+        return _may_be_more(before, self._offer)
 
     def offers(self, requirements: Requirements) -> list[Offer]:
         return [self._offer]
@@ -160,3 +161,9 @@ class LocalBackend:
             yield
         finally:
             os.close(handle)
+
+
+def _may_be_more(before: Offer, after: Offer) -> bool:
+    """Free space goes up and down all the time: it counts by the GB."""
+    space = after.resources.disk_mib - before.resources.disk_mib
+    return space >= 1024 or after.but(resources=after.resources.but(disk_mib=before.resources.disk_mib)) != before

@@ -94,7 +94,6 @@ class RunRecord(Message):
     status_message: str = ""
     """Why it waits, or how it ended, in words."""
 
-    deciding: bool = False
     heard: tuple[UUID, ...] = ()
     at: datetime
     final: bool = False
@@ -360,7 +359,7 @@ class Finding(Message):
     workflow), ``closed-owner`` (claim or job whose run is closed), ``lost-job`` (a run believes it alive, its
     workflow is closed), ``untold`` (a grant, readiness or end nobody acted on), ``stale-task`` (an agent has it,
     no live job), ``quarantine`` (a block waiting for its host to be heard from), ``lost-instance`` (live row, gone
-    for its provider).
+    for its provider), ``capacity`` (a claim that waited for what is there now).
     """
 
     kind: str

@@ -24,7 +24,7 @@ LOG_LIMIT = 16 * 1024**2
 LONGEST_PAUSE = 10.0
 """Seconds between two starts of a part that keeps ending."""
 
-HEALTHY_AFTER = 30.0
+HEALTHY_AFTER = 10.0
 """A part that lived this long starts again at once when it ends."""
 
 FIRST_TRIES = 3

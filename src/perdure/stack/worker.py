@@ -239,6 +239,13 @@ async def _sweep_schedule(client: Client) -> None:
         await client.create_schedule(names.SWEEP_SCHEDULE, schedule)
 
 
+async def _sweep_now(client: Client) -> None:
+    from temporalio.service import RPCError
+
+    with contextlib.suppress(RPCError):  # it comes within a minute anyway
+        await client.get_schedule_handle(names.SWEEP_SCHEDULE).trigger()
+
+
 async def _local_fleet(world: World) -> None:
     """Ask for it, and wait until it is there: who submits a run right after ``up`` finds it."""
     from sqlalchemy import text
@@ -271,14 +278,14 @@ def _say_ready(settings: Settings) -> None:
 
 
 async def _refresh(world: World) -> None:
-    """Backends never block on what they offer: it is looked up here."""
+    """Backends never block on what they offer: it is looked up here. Whoever waited for what is new gets it now."""
     from perdure.backends.local import LocalBackend
 
     while True:
         await asyncio.sleep(REFRESH_EVERY)
         for backend in world.backends.values():
-            if isinstance(backend, LocalBackend):
-                await backend.refresh()
+            if isinstance(backend, LocalBackend) and await backend.refresh():
+                await _sweep_now(world.temporal)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,14 @@ _SUPERSEDE = text("""
 """)
 
 _INSERT = text("""
-    INSERT INTO runs (id, project_id, name, user_name, kind, status, message, deciding, spec,
-                      submitted_at, recorded_at)
-    VALUES (:id, :project, :name, :user, :kind, 'submitted', '', false, :spec, :submitted_at, now())
+    INSERT INTO runs (id, project_id, name, user_name, kind, status, message, spec, submitted_at, recorded_at)
+    VALUES (:id, :project, :name, :user, :kind, 'submitted', '', :spec, :submitted_at, now())
     ON CONFLICT (id) DO NOTHING
 """).bindparams(bindparam("spec", type_=JSONB))
 
 _RECORD = text("""
-    UPDATE runs r SET status = :status, reason = :reason, message = :message, deciding = :deciding,
-           recorded_at = now(), ended_at = CASE WHEN :final THEN CAST(:at AS timestamptz) END
+    UPDATE runs r SET status = :status, reason = :reason, message = :message, recorded_at = now(),
+           ended_at = CASE WHEN :final THEN CAST(:at AS timestamptz) END
     FROM (SELECT id, status, reason, message FROM runs WHERE id = :id FOR UPDATE) before
     WHERE r.id = before.id AND r.ended_at IS NULL
     RETURNING before.status <> :status AS moved
@@ -76,7 +75,6 @@ async def record(tx: AsyncConnection, run: RunRecord) -> None:
         "status": run.status.value,
         "reason": run.reason.value if run.reason else None,
         "message": run.status_message,
-        "deciding": run.deciding,
         "final": run.final,
         "at": run.at,
     }

@@ -217,3 +217,9 @@ def _job(row: Row[Any]) -> MindedJob:
         ended_at=row.ended_at,
         age=row.age,
     )
+
+
+async def projects_that_wait(tx: AsyncConnection) -> list[UUID]:
+    """Those with a claim in their queue."""
+    query = text("SELECT DISTINCT project_id FROM claims WHERE status = 'waiting' ORDER BY 1")
+    return list((await tx.execute(query)).scalars())

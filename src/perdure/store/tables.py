@@ -162,7 +162,6 @@ class Run(SQLModel, table=True):
     status: str = "submitted"
     reason: str | None = None
     message: str = ""
-    deciding: bool = False
     spec: dict[str, Any] = Field(sa_type=JSONB)
     """``spec.effective.EffectiveRun``."""
 
