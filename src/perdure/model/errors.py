@@ -64,12 +64,25 @@ class UserError(PerdureError):
     fault = Fault.USER
 
 
+MOST_ERRORS = 50
+"""Told of one configuration; more are only counted. They travel through Temporal, and nobody reads as many."""
+
+
+def bounded(errors: list[FieldError]) -> list[FieldError]:
+    """As many as are told, and how many more there are. What is bounded already stays as it is."""
+    if len(errors) <= MOST_ERRORS + 1:
+        return errors
+    more = len(errors) - MOST_ERRORS
+    return [*errors[:MOST_ERRORS], FieldError(path="", message=f"has {more} more mistakes")]
+
+
 class InvalidConfiguration(UserError):
     """Every mistake of a configuration at once."""
 
     code = "invalid-configuration"
 
     def __init__(self, errors: list[FieldError], *, source: str | None = None):
+        errors = bounded(errors)
         self.errors = errors
         self.source = source
         super().__init__("; ".join(_in_words(error) for error in errors), hint=None)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from perdure.model.errors import FieldError, InvalidConfiguration
+from perdure.model.errors import FieldError, InvalidConfiguration, bounded
 from perdure.model.origins import Layer
 from perdure.spec.checking import check, entries_of, in_order, lines_of, source_of
 from perdure.spec.document import Lines
@@ -21,8 +21,11 @@ from perdure.spec.parsing import RUN_TYPES, Configuration, parse, parse_flags
 from perdure.spec.references import Problem, Texts
 from perdure.spec.refusals import not_yet
 from perdure.spec.rules import invalid
+from perdure.spec.shown import effective_values
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
+
+MOST_WARNINGS = 20
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Placing:
     lines: Lines | None
 
     def errors(self, found: Iterable[Problem | FieldError]) -> list[FieldError]:
-        return in_order([self._placed(one) for one in found])
+        return bounded(in_order([self._placed(one) for one in found]))
 
     def _placed(self, problem: Problem | FieldError) -> FieldError:
         if not isinstance(problem, FieldError):
@@ -60,6 +63,11 @@ class Reading:
     """What is right, and this version cannot honour."""
 
     warnings: tuple[str, ...]
+
+    @property
+    def effective(self) -> tuple[EffectiveValue, ...]:
+        """Every value in force, as far as that is known without a fleet and a worker's settings."""
+        return effective_values(self.configuration, self.layered)
 
 
 def read(
@@ -96,8 +104,14 @@ def read(
         placing=placing,
         invalid=placing.errors([*invalid(configuration), *texts.problems]),
         not_yet=placing.errors(not_yet(configuration, project)),
-        warnings=(*told, *texts.warnings(layered)),
+        warnings=_few((*told, *texts.warnings(layered))),
     )
+
+
+def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """As many as anybody reads: they are part of a plan, which travels through Temporal."""
+    more = len(warnings) - MOST_WARNINGS
+    return warnings if more <= 0 else (*warnings[:MOST_WARNINGS], f"there are {more} more warnings")
 
 
 def _in_layers(
