@@ -13,6 +13,7 @@ from perdure.model.resources import GpuNeed, Requirements, Span
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
 from perdure.model.timing import Timing
 from perdure.spec.effective import EffectiveRun, InstanceMount, Mapping, Sealed
+from perdure.spec.shown import brief
 from tests.spec.support import RUN_ID, SUBMITTED, mistakes, resolve, task
 
 
@@ -92,7 +93,7 @@ resources:
         fleets=("a", "b"),
         reuse_only=True,
         image="python:3.12",
-        firm=("cpu", "memory", "shm_size", "gpu", "disk"),
+        firm=("cpu", "memory", "shm_size", "gpu", "disk", "idle_duration"),
     )
     assert run.argv == ("python", "-u", "train.py", "--fast")
     assert run.entrypoint == ("python", "-u")
@@ -182,7 +183,9 @@ def test_what_no_process_can_be_given_is_refused() -> None:
 def test_the_plan_shows_every_value_in_order() -> None:
     rows = {
         one.label: one.value
-        for one in resolve(task("retry: true\nmax_duration: 2h\nresources: {gpu: A100:40GB:2}"), user="ann").shown
+        for one in brief(
+            resolve(task("retry: true\nmax_duration: 2h\nresources: {gpu: A100:40GB:2}"), user="ann").shown
+        )
     }
     assert list(rows)[:12] == [
         "project",
@@ -198,7 +201,7 @@ def test_the_plan_shows_every_value_in_order() -> None:
         "stop duration",
         "stop grace",
     ]
-    assert rows["resources"] == "cpu=2.. mem=8GB.. disk=100GB.. gpu=A100:40GB:2"
+    assert rows["resources"] == "cpu=2.. mem=8GB.. disk=100GB.. gpu=nvidia:A100:40GB:2"
     assert rows["retry policy"] == "no-capacity, interruption, error for 1h"
     assert (rows["max duration"], rows["idle duration"], rows["stop grace"]) == ("2h", "5m", "10s")
 

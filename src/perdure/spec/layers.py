@@ -130,9 +130,16 @@ def _around(path: str) -> str:
     return path[: max(path.rfind("."), path.rfind("["), 0)]
 
 
+def _inside(path: str, outer: str) -> bool:
+    return path.startswith((f"{outer}.", f"{outer}["))
+
+
 def _take(merged: Layered, name: str, part: Part[BaseModel]) -> None:
-    merged.mapping[name] = part.written[name]
+    written: object = part.written[name]
+    merged.mapping[name] = written
     merged.origins[name] = part.origin(name)
+    if name == "retry" and is_mapping(written):
+        merged.origins |= {f"retry.{key}": part.origin(f"retry.{key}") for key in written}
 
 
 def _merge_parts(merged: Layered, name: str, saying: Sequence[Part[BaseModel]]) -> None:
@@ -144,7 +151,11 @@ def _merge_parts(merged: Layered, name: str, saying: Sequence[Part[BaseModel]]) 
                 whole[key] = value
                 merged.origins[f"{name}.{key}"] = part.origin(path)
     merged.mapping[name] = whole if len(saying) > 1 else saying[0].written[name]
-    merged.origins[name] = saying[0].origin(name)
+    flags = ", ".join(
+        one.name for one in merged.origins.values() if one.layer == "flag" and _inside(one.path, name)
+    )
+    origin = saying[0].origin(name)
+    merged.origins[name] = origin.but(name=flags) if origin.layer == "flag" else origin
 
 
 def _parts(part: Part[BaseModel], name: str) -> Mapping[str, tuple[Any, str]]:
@@ -171,5 +182,4 @@ def _merge_retry(merged: Layered, saying: Sequence[Part[BaseModel]]) -> None:
     under: object = saying[1].written["retry"] if len(saying) > 1 else None
     if is_mapping(under):
         merged.mapping["retry"] = {**under, **written}
-        merged.origins["retry.duration"] = saying[0].origin("retry.duration")
         merged.origins |= {f"retry.{key}": saying[1].origin(f"retry.{key}") for key in under.keys() - {"duration"}}

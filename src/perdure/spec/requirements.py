@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perdure.model.resources import GpuNeed, Requirements, Span
 from perdure.spec.checking import check, lines_of
+from perdure.spec.gpus import vendor_of
 from perdure.spec.grammar.hardware import GpuSpec, ResourcesSpec
 from perdure.spec.grammar.ranges import CountRange, MemoryRange
 from perdure.spec.models.fleet import FleetConfiguration
@@ -25,7 +26,7 @@ class Wanted(ProfileFields):
 
 def requirements(run: RunFields | Wanted) -> Requirements:
     """What every node needs. ``firm`` holds the names of the resources the user wrote, as they are written
-    (``cpu``, ``memory``, ``gpu``, ``disk``, ``shm_size``)."""
+    (``cpu``, ``memory``, ``gpu``, ``disk``, ``shm_size``), and ``idle_duration`` if they wrote that."""
     return _hardware(run).but(
         spot=_SPOT[run.spot_policy or "on-demand"],
         fleets=tuple(fleet.name for fleet in run.fleets or ()),
@@ -50,8 +51,20 @@ def fleet_requirements(fleet: FleetConfiguration) -> Requirements:
     )
 
 
+def resources_of(fields: RunFields | Wanted | FleetConfiguration) -> ResourcesSpec:
+    """What is asked of the hardware, with the GPU's vendor where it can be told: by its names; and NVIDIA without
+    any, if the run has no image of its own, since the default one is made for NVIDIA."""
+    gpu = fields.resources.gpu
+    if gpu is None or gpu.vendor is not None:
+        return fields.resources
+    vendor = vendor_of(gpu.name or ())
+    if not gpu.name and isinstance(fields, RunFields) and fields.image is None and not fields.docker:
+        vendor = "nvidia"
+    return fields.resources.model_copy(update={"gpu": gpu.model_copy(update={"vendor": vendor})})
+
+
 def _hardware(fields: RunFields | Wanted | FleetConfiguration) -> Requirements:
-    resources = fields.resources
+    resources = resources_of(fields)
     return Requirements(
         cpu=_span(resources.cpu.count),
         cpu_arch=resources.cpu.arch,
@@ -63,12 +76,13 @@ def _hardware(fields: RunFields | Wanted | FleetConfiguration) -> Requirements:
         backends=fields.backends or (),
         regions=fields.regions or (),
         instance_types=fields.instance_types or (),
-        firm=_firm(resources),
+        firm=_firm(fields),
     )
 
 
-def _firm(resources: ResourcesSpec) -> tuple[str, ...]:
-    return tuple(name for name in ResourcesSpec.model_fields if name in resources.model_fields_set)
+def _firm(fields: RunFields | Wanted | FleetConfiguration) -> tuple[str, ...]:
+    written = tuple(name for name in ResourcesSpec.model_fields if name in fields.resources.model_fields_set)
+    return written if fields.idle_duration is None else (*written, "idle_duration")
 
 
 def _gpu(gpu: GpuSpec) -> GpuNeed:

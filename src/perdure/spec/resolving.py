@@ -9,10 +9,12 @@ from uuid import UUID
 
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.messages import CodeRef
+from perdure.model.origins import EffectiveValue
 from perdure.model.policy import Retry, RunPolicy
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
 from perdure.model.timing import Timing
 from perdure.spec.checking import in_order, source_of
+from perdure.spec.defaults import IDLE, Said
 from perdure.spec.document import Lines
 from perdure.spec.effective import EffectiveRun, InstanceMount
 from perdure.spec.effective import Mapping as PortMap
@@ -20,13 +22,15 @@ from perdure.spec.environment import MAX_WORD, Resolution
 from perdure.spec.grammar.base import unprintable
 from perdure.spec.grammar.mounts import HostMount
 from perdure.spec.grammar.setting import Setting, settled
+from perdure.spec.layers import Layered
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import Task
 from perdure.spec.reading import read
 from perdure.spec.references import Problem, Texts
-from perdure.spec.requirements import MIB, requirements
+from perdure.spec.requirements import MIB, requirements, resources_of
 from perdure.spec.script import argv, split_words
-from perdure.spec.shown import shown
+from perdure.spec.shown import effective_values
+from perdure.spec.words import UNSET
 
 
 def resolve(
@@ -70,7 +74,8 @@ def resolve(
     if errors := in_order([*reading.invalid, *found]) or reading.not_yet:
         raise InvalidConfiguration(errors, source=source)
     policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
-    return _effective(run, policy, values, code or (), reading.layered.mapping)
+    effective = _effective(run, policy, values, code or (), reading.layered.mapping)
+    return effective.but(shown=_shown(run, reading.layered, effective))
 
 
 def _of_submission(
@@ -120,7 +125,7 @@ def _effective(
     run: Task, policy: RunPolicy, values: _Values, code: Sequence[CodeRef], mapping: dict[str, Any]
 ) -> EffectiveRun:
     resources = run.resources
-    effective = EffectiveRun(
+    return EffectiveRun(
         policy=policy,
         image=run.image,
         entrypoint=values.entrypoint,
@@ -147,7 +152,29 @@ def _effective(
         tags=dict(run.tags or {}),
         configuration=dict(mapping),
     )
-    return effective.but(shown=shown(effective))
+
+
+def _shown(run: Task, layered: Layered, effective: EffectiveRun) -> tuple[EffectiveValue, ...]:
+    policy = effective.policy
+    before = [("project", policy.project), ("user", policy.user or UNSET)]
+    return effective_values(
+        run.model_copy(update={"resources": resources_of(run), "commands": ()}),
+        layered,
+        before=[EffectiveValue(label=label, value=value) for label, value in before],
+        known={
+            "name": policy.name,
+            "stop_duration": policy.stop_duration,
+            "stop_grace": policy.timing.stop_grace,
+            "commands": Said(_process_words(effective)),
+            "retry.backoff": policy.timing.retry_backoff,
+        },
+    )
+
+
+def _process_words(run: EffectiveRun) -> str:
+    if not run.argv:
+        return "the image's own"
+    return "entrypoint and commands" if run.entrypoint is not None else f"commands in {run.argv[0]}"
 
 
 def _policy(
@@ -169,7 +196,7 @@ def _policy(
         priority=run.priority or 0,
         requirements=requirements(run),
         stop_duration=_seconds(run.stop_duration, timing.stop_duration),
-        idle_duration=_seconds(run.idle_duration, 300.0),
+        idle_duration=_seconds(run.idle_duration, IDLE),
         timing=timing,
     )
 

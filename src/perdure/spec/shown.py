@@ -1,102 +1,110 @@
-"""Every effective value in words, in the order a plan shows them."""
+"""Every value in force, in words and where it comes from: for plans and ``--explain``, of any kind.
+
+A value that is decided by parts (``resources``, ``env``, ``tags``, ``retry``) has one row for the whole, followed
+by one for each part, whose path has a dot. Nothing secret is shown: of variables and logins only the names.
+"""
 
 from __future__ import annotations
 
-from perdure.model.durations import in_words
-from perdure.model.origins import EffectiveValue
-from perdure.model.policy import Retry
-from perdure.model.resources import GpuNeed, Requirements, Span
-from perdure.spec.effective import EffectiveRun
-from perdure.spec.grammar.ranges import range_words
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from perdure.model.origins import EffectiveValue, Origin
+from perdure.spec.defaults import ALWAYS, FIRST, LABELS, Said, default_of
+from perdure.spec.grammar.base import is_mapping
+from perdure.spec.grammar.setting import OFF
+from perdure.spec.layers import Layered
+from perdure.spec.words import UNSET, words
+
+_PARTS = ("resources", "env", "tags", "retry")
+_UNTOLD = frozenset(("registry_auth", "probes", "notify", "repos", "commands", "init", "setup"))
+"""Fields whose value is not repeated: it may hold what is no business of a plan's reader, or is long."""
+
+_MOST_DATA = 2048
+"""Characters of a value as JSON: a plan travels through Temporal."""
+
+_MOST_PARTS = 100
 
 
-def shown(run: EffectiveRun) -> tuple[EffectiveValue, ...]:
-    """One by one. Nothing that is in force is left out, and nothing secret is in."""
-    policy, needs = run.policy, run.policy.requirements
-    rows: list[tuple[str, str | None]] = [
-        ("project", policy.project),
-        ("user", policy.user or "-"),
-        ("type", policy.kind),
-        ("resources", resources_words(needs)),
-        ("spot policy", {True: "spot", False: "on-demand", None: "auto"}[needs.spot]),
-        ("max price", "-" if needs.max_price is None else f"${needs.max_price:g}/h"),
-        ("retry policy", _retry_words(policy.retry)),
-        ("creation policy", "reuse" if needs.reuse_only else "reuse-or-create"),
-        ("idle duration", in_words(policy.idle_duration)),
-        ("max duration", in_words(run.max_duration)),
-        ("stop duration", in_words(policy.stop_duration)),
-        ("stop grace", in_words(policy.timing.stop_grace)),
-        ("priority", str(policy.priority)),
-        ("nodes", str(policy.nodes)),
-        ("startup order", policy.startup_order.value),
-        ("stop criteria", policy.stop_criteria.value),
-        ("fleets", _listed(needs.fleets)),
-        ("backends", _listed(needs.backends)),
-        ("regions", _listed(needs.regions)),
-        ("instance types", _listed(needs.instance_types)),
-        ("image", run.image or "none: runs as a process, or in the default image"),
-        ("process", _process_words(run)),
-        ("user in the job", run.user),
-        ("working directory", run.working_dir),
-        ("privileged", "yes" if run.privileged else None),
-        ("ports", ", ".join(f"{p.local or '*'}:{p.container}" for p in run.ports) or None),
-        ("environment", ", ".join(run.env) or None),
-        ("mounts", ", ".join(f"{mount.instance_path}:{mount.path}" for mount in run.mounts) or None),
-        ("tags", ", ".join(f"{key}={value}" for key, value in run.tags.items()) or None),
-    ]
-    return tuple(EffectiveValue(label=what, value=value) for what, value in rows if value is not None)
+def effective_values(
+    configuration: BaseModel,
+    layered: Layered,
+    *,
+    before: Sequence[EffectiveValue] = (),
+    known: Mapping[str, object] | None = None,
+) -> tuple[EffectiveValue, ...]:
+    """One by one, in the order in which a plan shows them; defaults are in.
+
+    Args:
+        configuration: of any kind, with all layers in it.
+        before: rows of what no field says.
+        known: by field, what is in force where the configuration leaves it open (else the language's default).
+    """
+    kind = str(getattr(configuration, "type", ""))
+    rows: list[EffectiveValue] = [*before]
+
+    def in_force(path: str, value: object) -> object:
+        return (known or {}).get(path, default_of(kind, path, value)) if value is None or value == () else value
+
+    for name in _ordered(type(configuration).model_fields):
+        rows += _rows(name, in_force(name, getattr(configuration, name)), layered, in_force)
+    return tuple(rows)
 
 
-def resources_words(needs: Requirements) -> str:
-    """``cpu=x86:4.. mem=16GB.. disk=100GB.. gpu=A100:40GB:2``"""
-    cpu = _span_words(needs.cpu)
-    words = [
-        f"cpu={needs.cpu_arch}:{cpu}" if needs.cpu_arch else f"cpu={cpu}",
-        f"mem={_span_words(needs.memory_mib, True)}",
-    ]
-    if needs.disk_mib is not None:
-        words.append(f"disk={_span_words(needs.disk_mib, True)}")
-    if needs.gpu is not None:
-        words.append(f"gpu={_gpu_words(needs.gpu)}")
-    if needs.shm_mib is not None:
-        words.append(f"shm={needs.shm_mib / 1024:g}GB")
-    return " ".join(words)
+def brief(values: Iterable[EffectiveValue]) -> tuple[EffectiveValue, ...]:
+    """What an ordinary plan shows: whatever somebody wrote, and the defaults that everybody should know."""
+    return tuple(
+        one
+        for one in values
+        if "." not in one.path
+        and (one.path in ALWAYS or (one.origin.layer != "default" and one.value != UNSET))
+        and one.path != "name"
+    )
 
 
-def _gpu_words(gpu: GpuNeed) -> str:
-    parts = [gpu.vendor or "", ",".join(gpu.names)]
-    if gpu.memory_mib is not None:
-        parts.append(_span_words(gpu.memory_mib, True))
-    parts.append(_span_words(gpu.count))
-    if gpu.total_memory_mib is not None:
-        parts.append(f"total {_span_words(gpu.total_memory_mib, True)}")
-    if gpu.compute_capability is not None:
-        parts.append("compute {}.{}".format(*gpu.compute_capability))
-    return ":".join(part for part in parts if part)
+def _ordered(fields: Iterable[str]) -> list[str]:
+    rank = {name: index for index, name in enumerate(FIRST)}
+    return sorted(fields, key=lambda name: rank.get(name, len(FIRST)))
 
 
-def _span_words(span: Span, memory: bool = False) -> str:
-    if memory:
-        return range_words(
-            None if span.min is None else span.min / 1024, None if span.max is None else span.max / 1024, "GB"
-        )
-    return range_words(span.min, span.max)
+def _rows(
+    name: str, value: object, layered: Layered, in_force: Callable[[str, object], object]
+) -> Iterator[EffectiveValue]:
+    yield _row(name, LABELS.get(name, name.replace("_", " ")), words(name, value), value, layered)
+    if name not in _PARTS:
+        return
+    parts = list(_parts(value))
+    for key, written in parts[:_MOST_PARTS]:
+        path, part = f"{name}.{key}", in_force(f"{name}.{key}", written)
+        label = f"{LABELS.get(name, name)} {key if name == 'env' else key.replace('_', ' ')}"
+        yield _row(path, label, words(path, part), part, layered)
+    if len(parts) > _MOST_PARTS:
+        yield EffectiveValue(label=f"more {name}", value=f"{len(parts) - _MOST_PARTS} more", path=f"{name}.")
 
 
-def _retry_words(retry: Retry | None) -> str:
-    if retry is None:
-        return "off"
-    words = f"{', '.join(retry.on)} for {in_words(retry.duration)}"
-    return words if retry.max_attempts is None else f"{words}, at most {retry.max_attempts} attempts in all"
+def _parts(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, BaseModel):
+        yield from ((key, getattr(value, key)) for key in type(value).model_fields)
+    elif is_mapping(value):
+        yield from value.items()
 
 
-def _process_words(run: EffectiveRun) -> str:
-    if not run.argv:
-        return "the image's own"
-    if run.entrypoint is not None:
-        return "entrypoint and commands"
-    return f"commands in {run.argv[0]}"
+def _row(path: str, label: str, said: str, value: object, layered: Layered) -> EffectiveValue:
+    origin = layered.origin(path)
+    outer = path.partition(".")[0]
+    if outer in ("resources", "retry") and path != outer and path not in layered.origins:
+        origin = Origin()  # a part that was left out is a default, whoever wrote the rest
+    data = None if outer in _UNTOLD or path.startswith("env.") else _data(outer, value)
+    return EffectiveValue(label=label, value=said, path=path, origin=origin, data=data)
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "any"
+def _data(name: str, value: object) -> Any:
+    """As JSON; off is null."""
+    if name == "env":
+        return sorted(value) if is_mapping(value) else []
+    found = None if value == OFF or isinstance(value, Said) else to_jsonable_python(value)
+    return found if len(json.dumps(found)) <= _MOST_DATA else None
