@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from perdure.model.errors import FieldError, InvalidConfiguration, bounded
-from perdure.model.origins import Layer
+from perdure.model.origins import EffectiveValue, Layer
 from perdure.spec.checking import check, entries_of, in_order, lines_of, source_of
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import is_mapping
