@@ -12,13 +12,14 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.errors import translated
 from activities.placement import offered
+from activities.vault import Vault
 from activities.world import World
 from perdure.backends import ProviderInstance
 from perdure.model.api import DOCTOR, Check, Checks
-from perdure.model.errors import PerdureError
+from perdure.model.errors import CannotOpen, PerdureError
 from perdure.model.ids import instance_workflow_id
 from perdure.model.messages import Nothing
-from perdure.store import instances, invariants, sweeping
+from perdure.store import instances, invariants, secrets, sweeping
 
 AT_ONCE = 20
 """Workflows described at the same time."""
@@ -36,7 +37,7 @@ class Doctor:
         async with self._world.database.transaction() as tx:
             rows = await invariants.broken(tx, lambda requirements: offered(self._world, requirements))
         checks = [Check(invariant=one.invariant, ok=not one.findings, findings=one.findings) for one in rows]
-        return Checks(checks=(*checks, *await self._providers(), *await self._workflows()))
+        return Checks(checks=(*checks, *await self._providers(), *await self._workflows(), *await self._secrets()))
 
     async def _providers(self) -> list[Check]:
         """What a provider has of ours has a living row, and the other way round."""
@@ -76,6 +77,19 @@ class Doctor:
             _check("every living instance has its workflow", await self._unminded(machines)),
             _check("every run that is not over has its workflow", await self._unminded(runs)),
         ]
+
+    async def _secrets(self) -> list[Check]:
+        """The key file is the one that they were set under."""
+        vault = Vault(self._world.private_key)
+        closed: list[str] = []
+        async with self._world.database.transaction() as tx:
+            every = await secrets.every_box(tx)
+        for project, name, box in every:
+            try:
+                vault.unlock(project, name, box)
+            except CannotOpen as error:
+                closed.append(f"project {project}: {error.message}")
+        return [_check("every secret can be opened with this worker's key", closed)]
 
     async def _unminded(self, names: Mapping[str, str]) -> list[str]:
         gate = asyncio.Semaphore(AT_ONCE)

@@ -9,7 +9,7 @@ from activities.seal import unsealed
 from activities.vault import Vault
 from activities.world import World
 from perdure.model.errors import CannotOpen
-from perdure.spec.effective import EffectiveRun, Piece, Sealed, SecretRef, Value, secrets_of
+from perdure.spec.effective import EffectiveRun, Piece, Sealed, SecretRef, Value, pieces_of, secrets_of
 from perdure.store import secrets
 
 
@@ -40,8 +40,7 @@ async def opened(world: World, run: EffectiveRun) -> Opened:
                 return piece
 
     def whole(value: Value, what: str) -> str:
-        pieces = value if isinstance(value, tuple) else (value,)
-        return "".join(plain(piece, what) for piece in pieces)
+        return "".join(plain(piece, what) for piece in pieces_of(value))
 
     env = {name: whole(value, f"the value of {name} in env") for name, value in run.env.items()}
     auth = run.registry_auth

@@ -10,6 +10,7 @@ from nacl.public import PrivateKey
 from sqlalchemy import text
 from temporalio.exceptions import ApplicationError
 
+from activities.doctor import Doctor
 from activities.opening import opened
 from activities.seal import public_key
 from activities.secrets import Secrets
@@ -72,9 +73,14 @@ async def test_a_row_cannot_be_passed_off_as_another(bench: Bench):
 
 async def test_a_worker_with_another_key_says_so(bench: Bench):
     await put(bench, "key", VALUE)
+    assert [check.ok for check in await Doctor(bench.world)._secrets()] == [True]
     bench.world = replace(bench.world, private_key=bytes(PrivateKey.generate()))
     with pytest.raises(ApplicationError, match="set under another key") as caught:
         await got(bench, "key")
+    (closed,) = await Doctor(bench.world)._secrets()
+    assert [finding.split(" than ")[0] for finding in closed.findings] == [
+        "project main: the secret key was set under another key"
+    ]
     assert "PERDURE_KEY_FILE" in caught.value.details[0].hint
 
 

@@ -160,7 +160,7 @@ async def _check_up(db: Database, backend: _Backend) -> dict[str, Check]:
         temporal=None,  # type: ignore[arg-type]
         installation=UUID(int=1),
         epoch=1,
-        private_key=b"",
+        private_key=b"\0" * 32,
         worker="test",
         incarnation=UUID(int=2),
     )

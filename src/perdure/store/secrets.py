@@ -51,6 +51,14 @@ async def boxes(tx: AsyncConnection, project: str, names: Iterable[str]) -> dict
     return {row.name: Box(row.box, row.key) for row in rows}
 
 
+async def every_box(tx: AsyncConnection) -> list[tuple[str, str, Box]]:
+    """(project, name, value) of all that the installation keeps."""
+    query = text(
+        "SELECT p.name AS project, s.name, s.box, s.key FROM secrets s JOIN projects p ON p.id = s.project_id"
+    )
+    return [(row.project, row.name, Box(row.box, row.key)) for row in await tx.execute(query)]
+
+
 async def listed(tx: AsyncConnection, project: str) -> list[SecretRow]:
     """All of a project, by name, without their values."""
     query = text("""
