@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rich.cells import cell_len
+from rich.padding import Padding
 from rich.text import Text
 
 from perdure.cli.terminal import say, visible
@@ -18,28 +20,43 @@ _WORD = re.compile(rf""""[^"]*"|'[^']*'|{_PART}(?:[ \t]+(?!#){_PART})*""")
 """A scalar as it is written in YAML, quoted or plain, or the beginning of one."""
 
 
+class Mistake(FieldError):
+    """With the file that it is in: the configuration's, or that of the profile."""
+
+    file: str
+
+    def words(self) -> str:
+        """``train.yml:3:7: nodes: is 'x', where a whole number is wanted``"""
+        return f"{place(self.file, self)}: {in_words(self)}"
+
+
+def mistakes(errors: Iterable[InvalidConfiguration], file: str) -> tuple[Mistake, ...]:
+    """All of them in one list; ``file`` is of those that do not say theirs."""
+    return tuple(Mistake(**dict(one) | {"file": error.source or file}) for error in errors for one in error.errors)
+
+
 def show_error(error: PerdureError, text: str | None = None) -> None:
     """``text``: the configuration that it is about, to show its lines."""
     if isinstance(error, InvalidConfiguration):
         _show_mistakes(error, text)
         return
-    _line(Text("Error: ", "bold red"), error.message)
+    _line("Error: ", error.message, "bold red")
     if error.hint:
-        _line(Text("  "), error.hint, "dim")
+        _hint(error.hint)
 
 
 def _show_mistakes(error: InvalidConfiguration, text: str | None) -> None:
     source = error.source or "configuration"
     count = len(error.errors)
-    _line(Text("Error: ", "bold red"), f"{source} is not valid: {count} mistake{'s' if count != 1 else ''}")
+    _line("Error: ", f"{source} is not valid: {count} mistake{'s' if count != 1 else ''}", "bold red")
     lines = text.splitlines() if text is not None else []
     for mistake in error.errors:
-        _line(Text(f"{place(source, mistake)}: ", "bold"), in_words(mistake))
+        _line(f"{place(source, mistake)}: ", in_words(mistake))
         if mistake.line is not None and 0 < mistake.line <= len(lines):
             for line in snippet(lines[mistake.line - 1], mistake.line, mistake.column or 1):
                 say().print(line, soft_wrap=True)
         if mistake.hint:
-            _line(Text("  "), mistake.hint, "dim")
+            _hint(mistake.hint)
 
 
 def place(source: str, mistake: FieldError) -> str:
@@ -68,5 +85,15 @@ def snippet(line: str, number: int, column: int) -> tuple[Text, Text]:
     return Text.assemble((margin, "dim"), shown), Text.assemble((blank, "dim"), (mark, "red"))
 
 
-def _line(start: Text, text: str, style: str = "") -> None:
-    say().print(Text.assemble(start, (visible(text), style)), soft_wrap=True)
+def _line(start: str, text: str, style: str = "") -> None:
+    """On a terminal it is broken between words; elsewhere never."""
+    line = Text.assemble((start, style or "bold"), visible(text))
+    say().print(line, soft_wrap=not say().is_terminal)
+
+
+def _hint(text: str) -> None:
+    hint = Text(visible(text), "dim")
+    if say().is_terminal:
+        say().print(Padding.indent(hint, 2))
+    else:
+        say().print(Text("  ") + hint, soft_wrap=True)

@@ -9,22 +9,16 @@ from rich.text import Text
 
 from perdure import spec
 from perdure.cli.documents import Unreadable, read
-from perdure.cli.errors import in_words, place, show_error
+from perdure.cli.errors import Mistake, mistakes, show_error
 from perdure.cli.terminal import print_json, say, visible
 from perdure.cli.written import Written, text_of
 from perdure.client.inputs import environment
 from perdure.client.profiles import Profile, chosen
 from perdure.model.base import Message
-from perdure.model.errors import FieldError, InvalidConfiguration, UserError
+from perdure.model.errors import InvalidConfiguration, UserError
 from perdure.spec.document import Document
 
 EXIT = {"valid": 0, "invalid": 1, "unreadable": 2}
-
-
-class Mistake(FieldError):
-    """With the file that it is in: the configuration's, or that of the profile."""
-
-    file: str
 
 
 class Verdict(Message):
@@ -70,8 +64,8 @@ class Examined:
             verdict="unreadable" if self.unreadable else "invalid" if self.errors else "valid",
             kind=self.kind,
             profile=profile.name if profile is not None else None,
-            errors=(self._unread(),) if self.unreadable else _mistakes(self.errors, self.file),
-            not_yet=_mistakes(self.not_yet, self.file),
+            errors=(self._unread(),) if self.unreadable else mistakes(self.errors, self.file),
+            not_yet=mistakes(self.not_yet, self.file),
             notes=tuple(self.notes),
         )
 
@@ -164,13 +158,7 @@ def _show(one: Examined) -> None:
     with_it = f" with profile {profile.name}" if profile is not None and one.kind != "profiles" else ""
     but = " This version cannot run it yet:" if one.not_yet else ""
     say().print(Text(visible(f"{one.file}{with_it} is valid.{but}")), soft_wrap=True)
-    for error in one.not_yet:
-        for each in error.errors:
-            where = place(error.source or one.file, each)
-            say().print(Text(visible(f"  {where}: {in_words(each)}")), soft_wrap=True)
+    for mistake in mistakes(one.not_yet, one.file):
+        say().print(Text(visible(f"  {mistake.words()}")), soft_wrap=True)
     for note in one.notes:
         say().print(Text(visible(f"  Note: {note}")), soft_wrap=True)
-
-
-def _mistakes(errors: list[InvalidConfiguration], file: str) -> tuple[Mistake, ...]:
-    return tuple(Mistake(file=error.source or file, **dict(one)) for error in errors for one in error.errors)
