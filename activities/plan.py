@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 from temporalio import activity
@@ -17,9 +16,11 @@ from perdure.core.choices import Choice, choices, failures, placeable
 from perdure.model.api import LIST_OFFERS, PLAN, OfferQuery, OfferRows, Plan, PlannedOffer, PlanRequest
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.resources import Offer, OfferFailure, Requirements
-from perdure.spec import parse_run, resolve, warnings
+from perdure.spec import offer_requirements, parse_fleet, resolve
 from perdure.spec.effective import EffectiveRun
-from perdure.store import plans
+from perdure.spec.fleet_layer import under_fleet
+from perdure.spec.reading import read
+from perdure.store import plans, secrets
 
 NOBODY = UUID(int=0)
 """Stands for the run that would be, and its claim."""
@@ -41,18 +42,21 @@ class Planning:
         """
         name = str(request.configuration.get("name") or UNNAMED)
         kind = str(request.configuration.get("type", ""))
+        async with self.world.database.transaction() as tx:
+            names = await secrets.names(tx, request.project)
         try:
-            run = self._resolved(request.configuration, request, name)
+            run = self._resolved(request, name, names)
         except InvalidConfiguration as error:
             return Plan(name=name, kind=kind, errors=tuple(error.errors))
         policy = run.policy
         found, placed, tried = await self._choices(request.project, policy.requirements, policy.nodes)
         async with self.world.database.transaction() as tx:
             active = await plans.active_run(tx, request.project, name)
+            fleet = await plans.fleet_configuration(tx, found[0].fleet.id) if found else None
         return Plan(
             name=name,
             kind=policy.kind,
-            effective=run.shown,
+            effective=under_fleet(run.shown, parse_fleet(fleet), found[0].fleet.name) if fleet else run.shown,
             requirements=policy.requirements,
             nodes=policy.nodes,
             offers=_planned(found[: request.max_offers]),
@@ -60,7 +64,7 @@ class Planning:
             short_of=policy.nodes - placed,
             failures=tried,
             active=active,
-            warnings=warnings(parse_run(request.configuration)),
+            warnings=read(request.configuration, flags=request.flags, profile=request.profile).warnings,
         )
 
     @activity.defn(name=LIST_OFFERS.name)
@@ -72,13 +76,20 @@ class Planning:
             InvalidConfiguration
         """
         stand_in = {"type": "task", "commands": ["true"], **query.requirements}
-        run = self._resolved(stand_in, PlanRequest(project=query.project, configuration=stand_in), UNNAMED)
-        found, _, tried = await self._choices(query.project, run.policy.requirements, 1)
+        self._resolved(PlanRequest(project=query.project, configuration=stand_in), UNNAMED)
+        found, _, tried = await self._choices(query.project, offer_requirements(query.requirements), 1)
         return OfferRows(offers=_planned(found[: query.max_offers]), total=len(found), failures=tried)
 
-    def _resolved(self, configuration: dict[str, Any], request: PlanRequest, name: str) -> EffectiveRun:
+    def _resolved(self, request: PlanRequest, name: str, names: set[str] | None = None) -> EffectiveRun:
+        """``names``: of the project's secrets.
+
+        Raises:
+            InvalidConfiguration
+        """
         return resolve(
-            configuration,
+            request.configuration,
+            flags=request.flags,
+            profile=request.profile,
             run_id=NOBODY,
             project=request.project,
             name=name,
@@ -86,6 +97,7 @@ class Planning:
             submitted_at=datetime.now(UTC),
             sealed=dict.fromkeys(request.have_env, ""),
             arguments=request.arguments,
+            secrets=names,
             timing=self.world.timing,
         )
 

@@ -9,11 +9,11 @@ from activities.errors import translated
 from activities.world import World
 from perdure.model import activities as do
 from perdure.model.errors import FieldError, InvalidConfiguration
-from perdure.model.ids import parse_run_workflow_id
+from perdure.model.ids import RunName, parse_run_workflow_id
 from perdure.model.messages import Nothing, Resolved, ResolveRun, RunRecord, RunRequest
 from perdure.spec import resolve
 from perdure.spec.effective import EffectiveRun
-from perdure.store import runs
+from perdure.store import runs, secrets
 
 
 class Runs:
@@ -24,12 +24,14 @@ class Runs:
     @translated
     async def resolve_run(self, wanted: ResolveRun) -> Resolved:
         """What the run is in full, or everything that is wrong with it. Asked again, it says the same as before."""
+        name = parse_run_workflow_id(wanted.workflow_id)
         async with self._world.database.transaction() as tx:
             known = await runs.effective(tx, wanted.run_id)
+            names = await secrets.names(tx, name.project) if name else set[str]()
         if known is not None:
             return Resolved(policy=known.policy)
         try:
-            run = self._resolved(wanted)
+            run = self._resolved(wanted, name, names)
         except InvalidConfiguration as error:
             return Resolved(errors=tuple(error.errors))
         async with self._world.database.transaction() as tx:
@@ -44,12 +46,12 @@ class Runs:
             await runs.record(tx, record)
         return Nothing()
 
-    def _resolved(self, wanted: ResolveRun) -> EffectiveRun:
-        """
+    def _resolved(self, wanted: ResolveRun, name: RunName | None, names: set[str]) -> EffectiveRun:
+        """``names``: of the secrets that there are.
+
         Raises:
             InvalidConfiguration
         """
-        name = parse_run_workflow_id(wanted.workflow_id)
         if name is None:
             raise _wrong(
                 "",
@@ -59,6 +61,8 @@ class Runs:
         request = _request(wanted.request)
         return resolve(
             request.configuration,
+            flags=request.flags,
+            profile=request.profile,
             run_id=wanted.run_id,
             project=name.project,
             name=name.name,
@@ -67,6 +71,7 @@ class Runs:
             code=request.code,
             sealed=request.sealed,
             arguments=request.arguments,
+            secrets=names,
             timing=self._world.timing,
         )
 

@@ -103,6 +103,17 @@ class Wish:
     idle_duration: float | None = 300.0
 
 
+def idle_duration(wish: Wish, fleet: FleetRoom) -> float | None:
+    """Seconds that an instance made for this claim stays when its last job has ended; None: for ever.
+
+    What the run or the fleet says; the shorter, if both do. If neither does, the shorter of their defaults.
+    """
+    run_says, fleet_says = ("idle_duration" in it.requirements.firm for it in (wish, fleet))
+    if run_says != fleet_says:
+        return wish.idle_duration if run_says else fleet.idle_duration
+    return min((it for it in (wish.idle_duration, fleet.idle_duration) if it is not None), default=None)
+
+
 @dataclass(frozen=True)
 class Seat:
     """What one node gets: blocks of an instance that exists, or an instance to be made."""

@@ -50,9 +50,9 @@ def _wrong_kind(wants: Requirements, offer: Offer) -> str | None:
     backends = {ALIASES.get(name, name) for name in wants.backends}
     if backends and offer.backend not in backends:
         return f"backend is {offer.backend}, wanted {_any_of(wants.backends)}"
-    if wants.regions and offer.region not in wants.regions:
+    if wants.regions and not _is_named(offer.region, wants.regions):
         return f"region is {offer.region or 'not known'}, wanted {_any_of(wants.regions)}"
-    if wants.instance_types and offer.instance_type not in wants.instance_types:
+    if wants.instance_types and not _is_named(offer.instance_type, wants.instance_types):
         return f"instance type is {offer.instance_type}, wanted {_any_of(wants.instance_types)}"
     if wants.spot is not None and wants.spot != offer.spot:
         return "is spot, wanted on-demand" if offer.spot else "is on-demand, wanted spot"
@@ -61,6 +61,11 @@ def _wrong_kind(wants: Requirements, offer: Offer) -> str | None:
     if wants.image is not None and "docker" not in offer.executors:
         return f"has no container engine, and the image {wants.image} needs one"
     return None
+
+
+def _is_named(name: str, names: tuple[str, ...]) -> bool:
+    """In any case: providers write theirs in several."""
+    return name.lower() in {one.lower() for one in names}
 
 
 def _too_little(wants: Requirements, offer: Offer, has: Resources) -> str | None:

@@ -26,7 +26,7 @@ class GpuNeed(Message):
 
 class Requirements(Message):
     """What every node of a replica needs. A value the user wrote is ``firm``; a default is only a preference on
-    the local machine and on SSH hosts (``firm`` names the fields that were written)."""
+    the local machine and on SSH hosts (``firm`` names the resources that were written, and ``idle_duration``)."""
 
     cpu: Span = Span(min=2)
     cpu_arch: str | None = None

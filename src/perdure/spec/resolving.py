@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
@@ -46,6 +47,7 @@ def resolve(
     code: Sequence[CodeRef] | None = None,
     sealed: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    secrets: Collection[str] | None = None,
     timing: Timing | None = None,
     lines: Lines | None = None,
 ) -> EffectiveRun:
@@ -59,6 +61,7 @@ def resolve(
         code: what was uploaded for ``files`` and ``repos``; None while it is not uploaded yet (a plan).
         sealed: values of environment variables taken from the user's machine, sealed for a worker (base64).
         arguments: stand for ``${{ run.args }}``.
+        secrets: names of the project's; None: not known, and so not checked.
 
     Raises:
         InvalidConfiguration: with every mistake; or, where there is none, with all that cannot be honoured yet.
@@ -69,7 +72,9 @@ def resolve(
         raise InvalidConfiguration(reading.invalid or reading.not_yet, source=source)
     resolution = Resolution(run, reading.texts, sealed or {}, arguments)
     values = _Values(run, reading.texts, resolution)
-    problems = (*_of_submission(run, name, code, arguments), *resolution.problems, *values.problems)
+    problems = [*_of_submission(run, name, code, arguments), *resolution.problems, *values.problems]
+    if secrets is not None:
+        problems += _unknown(reading.texts, secrets, project)
     found = reading.placing.errors(problems)
     if errors := in_order([*reading.invalid, *found]) or reading.not_yet:
         raise InvalidConfiguration(errors, source=source)
@@ -90,6 +95,15 @@ def _of_submission(
         yield "files" if run.files else "repos", sentence, "submit it with perdure apply"
     if any(unprintable(argument) for argument in arguments):
         yield "commands", "are given an argument that is not text (NUL, or not UTF-8)", None
+
+
+def _unknown(texts: Texts, secrets: Collection[str], project: str) -> Iterator[Problem]:
+    """References to secrets that the project does not have."""
+    for path, name in texts.named("secrets"):
+        if name not in secrets:
+            close = get_close_matches(name, secrets, n=1)
+            hint = f"did you mean secrets.{close[0]}?" if close else f"set it with `perdure secret set {name}`"
+            yield path, f"refers to secrets.{name}, which project {project} does not have", hint
 
 
 class _Values:

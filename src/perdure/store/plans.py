@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,6 +17,12 @@ async def project_pool(tx: AsyncConnection, project: str, offers: Offers) -> Poo
     """All of the project, busy instances too; empty for a project that does not exist yet."""
     found = (await tx.execute(text("SELECT id FROM projects WHERE name = :name"), {"name": project})).scalar()
     return Pool([], [], offers) if found is None else await pool.load(tx, found, offers, busy=True)
+
+
+async def fleet_configuration(tx: AsyncConnection, fleet_id: UUID) -> dict[str, Any] | None:
+    """As it was applied."""
+    query = text("SELECT configuration FROM fleets WHERE id = :id")
+    return (await tx.execute(query, {"id": fleet_id})).scalar()
 
 
 async def active_run(tx: AsyncConnection, project: str, name: str) -> ActiveRun | None:

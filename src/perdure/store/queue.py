@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from perdure.core.allocation import Offers, Seat, Walk, Wish
+from perdure.core.allocation import Offers, Seat, Walk, Wish, idle_duration
 from perdure.model.events import ClaimGranted, Nudge, Placement
 from perdure.store import instances, parsing, pool
 
@@ -134,8 +134,7 @@ async def _write(
     places = [_placement(seat) for seat in seats]
     for seat, place in zip(seats, places, strict=True):
         if seat.instance is None:
-            limits = [it for it in (wish.idle_duration, seat.fleet.idle_duration) if it is not None]
-            await instances.make(tx, project_id, place.instance_id, seat, min(limits, default=None))
+            await instances.make(tx, project_id, place.instance_id, seat, idle_duration(wish, seat.fleet))
     ready = all(place.address is not None for place in places)
     values = {
         "claim": wish.claim_id,
