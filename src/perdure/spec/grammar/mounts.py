@@ -65,7 +65,7 @@ class NetworkMount(Written):
     name: Annotated[
         str | tuple[str, ...],
         BeforeValidator(lambda value: _names(value)),
-        WithJsonSchema(one_or_more(scalar("name of a volume", "string", "number"))),
+        WithJsonSchema(one_or_more(scalar("name of a volume", "string", "number", examples=["my-volume"]))),
     ]
     """Of the volume, such as ``my-volume``; of several, the first that is where the instance is."""
 
@@ -77,7 +77,7 @@ class HostMount(Written):
     """A folder of the instance."""
 
     instance_path: AbsolutePath
-    """On the host."""
+    """On the host, such as ``/mnt/data``."""
 
     path: AbsolutePath
     """Where it appears in the job."""
@@ -108,7 +108,15 @@ Mount = Annotated[
     Annotated[NetworkMount, Tag("<network>")] | Annotated[HostMount, Tag("<host>")],
     Discriminator(_mount_form, custom_error_type="perdure", custom_error_message="is not a mount"),
     BeforeValidator(mount),
-    Short(scalar("mount", "string", pattern="[^:]+:/[^:]*", hint=_MOUNT_HINT, examples=["my-volume:/data"])),
+    Short(
+        scalar(
+            "mount",
+            "string",
+            pattern="[^:]+:/[^:]*",
+            hint=_MOUNT_HINT,
+            examples=["/mnt/data:/data", "my-volume:/data"],
+        )
+    ),
 ]
 
 

@@ -136,7 +136,7 @@ class PlacementFields(Written):
     """Which offers are acceptable: also fields of a fleet."""
 
     backends: tuple[BackendName, ...] | None = None
-    """Which are allowed. Unset: all."""
+    """Which are allowed, such as ``[aws, gcp]``. Unset: all."""
 
     regions: tuple[Text, ...] | None = None
     """Which are allowed, such as ``[eu-west-1]``, in capitals or small letters. Unset: all."""
@@ -160,7 +160,8 @@ class PlacementFields(Written):
     """Whether it is tried again when it ends badly; ``true``: after every event, for an hour. ``off`` if unset."""
 
     idle_duration: IdleDuration = None
-    """How long an instance stays when its last job has ended; ``5m`` if unset."""
+    """How long an instance stays when its last job has ended. Unset: as its fleet says, or 5 minutes; where
+    both say it, the shorter."""
 
     tags: Tags | None = None
     """For your own use; also given to the provider, such as ``{team: vision}``."""

@@ -19,7 +19,7 @@ class VolumeFields(Written):
     """What it is."""
 
     name: Text | None = None
-    """Its name in the project, such as ``data``."""
+    """Its name in the project."""
 
     size: Memory | None = None
     """Of a new one."""
@@ -121,7 +121,7 @@ class Gateway(Written):
     """What it is."""
 
     name: Text | None = None
-    """Its name in the project, such as ``main``."""
+    """Its name in the project."""
 
     default: Switch | None = None
     """Whether services use it that name none. Unset: if it is the first."""
