@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 import yaml
@@ -64,7 +64,7 @@ class _Node:
     key: tuple[str, Place, bool] | None = None
     """Of a mapping that is being read: the key whose value comes next, and whether it was plain."""
 
-    merged: list[_Node] = field(default_factory=lambda: list[_Node]())
+    merged: list[_Node] | None = None
 
 
 class Lines:
@@ -302,7 +302,7 @@ class _Composer:
 
     def _end(self) -> None:
         node = self._stack.pop()
-        for other in node.merged:
+        for other in node.merged or ():
             _merge(node, other)
         node.open = False
         self._add(node)
@@ -325,7 +325,7 @@ class _Composer:
             name, place, plain = parent.key
             parent.key = None
             if name == "<<" and plain:
-                parent.merged.extend(_merge_sources(node))
+                parent.merged = (parent.merged or []) + _merge_sources(node)
             else:
                 parent.items[name] = (place, node)
                 parent.value[name] = node.value
