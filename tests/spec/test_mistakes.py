@@ -121,7 +121,7 @@ def test_a_path_is_always_text_that_can_be_sent() -> None:
         ("instances: [a]", "instances", "not supported yet"),
         ("backend_options: [{type: vastai}]", "backend_options", "not supported yet"),
         ("fleets: [a, other/b]", "fleets[1]", "another project"),
-        ("volumes: ['/a:/b', 'v:/p']", "volumes[1]", "network volumes"),
+        ("volumes: ['/a:/b', 'v:/p']", "volumes[1]", "network volume"),
         ("repos: ['https://example.com/a']", "repos[0]", "by URL"),
         ("repos: [{local_path: ., branch: main}]", "repos[0]", "branch"),
         ("name: My_Run", "name", "not a name"),
@@ -133,7 +133,7 @@ def test_a_path_is_always_text_that_can_be_sent() -> None:
         ("retry: {duration: off}", "retry.duration", "cannot be switched"),
         ("retry: maybe", "retry", "neither true, false"),
         ("nodes: 10_001", "nodes", "at most 10000"),
-        ("image: i\npython: 3.12", "", "both image and python"),
+        ("image: i\npython: 3.12", "python", "together with image"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_in_one_sentence(text: str, path: str, words: str) -> None:
@@ -191,10 +191,10 @@ def test_fleets_that_cannot_be_had_are_refused(text: str, path: str) -> None:
 
 
 def test_an_ssh_fleet_is_told_which_fields_are_not_its_own() -> None:
-    text = "type: fleet\nssh_config: {hosts: [h]}\nresources: {gpu: 1}\nidle_duration: 1h"
+    text = "type: fleet\nssh_config: {user: u, identity_file: k, hosts: [h]}\nresources: {cpu: 1}\nidle_duration: 1"
     with pytest.raises(InvalidConfiguration) as caught:
         spec.parse_fleet(spec.load_yaml(text))
-    assert [error.path for error in caught.value.errors] == ["ssh_config", "resources", "idle_duration"]
+    assert [error.path for error in caught.value.errors] == ["resources", "idle_duration"]
 
 
 @pytest.mark.parametrize("kind", ["task\ncommands: [a]", "dev-environment\nide: vscode", "fleet\nnodes: 1"])

@@ -12,9 +12,18 @@ function here takes any mapping, and a Document's lines are found by themselves;
 """
 
 from perdure.spec.document import Document, Lines, load_yaml
-from perdure.spec.models.profile import Profile, parse_profiles
-from perdure.spec.parsing import Configuration, RunConfiguration, parse, parse_flags, parse_fleet, parse_run
-from perdure.spec.refusals import not_yet, warnings
+from perdure.spec.models.profile import Profile
+from perdure.spec.parsing import (
+    Configuration,
+    RunConfiguration,
+    parse,
+    parse_flags,
+    parse_fleet,
+    parse_profiles,
+    parse_run,
+)
+from perdure.spec.refusals import not_yet
+from perdure.spec.remarks import warnings
 from perdure.spec.requirements import fleet_requirements, offer_requirements
 from perdure.spec.resolving import resolve
 from perdure.spec.rules import invalid

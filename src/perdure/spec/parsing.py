@@ -6,24 +6,19 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from perdure.model.errors import InvalidConfiguration
-from perdure.spec.checking import (
-    check,
-    entries_of,
-    field_error,
-    in_order,
-    lines_of,
-    nearest,
-    partial,
-    source_of,
-)
+from perdure.spec.checking import check, entries_of, field_error, in_order, lines_of, source_of
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import told
 from perdure.spec.models.development import DevEnvironment
 from perdure.spec.models.fleet import FleetConfiguration
+from perdure.spec.models.profile import Profile, ProfilesFile
 from perdure.spec.models.run import Task
 from perdure.spec.models.service import Service
 from perdure.spec.models.standing import CloudVolume, Gateway, KubernetesVolume, VolumeFields
-from perdure.spec.refusals import fleet_refusals
+from perdure.spec.refusals import not_yet
+from perdure.spec.rules import rules_of
+from perdure.spec.salvage import partial
+from perdure.spec.wording import nearest
 
 RunConfiguration: TypeAlias = Task | Service | DevEnvironment
 Configuration: TypeAlias = RunConfiguration | FleetConfiguration | VolumeFields | Gateway
@@ -43,8 +38,11 @@ _VOLUMES: dict[str, type[VolumeFields]] = {
 TYPES = (*RUN_TYPES, "fleet", "volume", "gateway", "preset")
 
 
-def parse(mapping: object, lines: Lines | None = None) -> Configuration:
-    """A configuration of any type, as written; whether it can be honoured is not asked.
+def parse(mapping: object, lines: Lines | None = None, *, submitted: bool = False) -> Configuration:
+    """A configuration of any type, as written; whether this version can honour it is not asked (``not_yet``).
+
+    Args:
+        submitted: the rules of submission are asked, too (``invalid`` asks them alone).
 
     Raises:
         InvalidConfiguration: with every mistake.
@@ -53,12 +51,13 @@ def parse(mapping: object, lines: Lines | None = None) -> Configuration:
     entries = entries_of(mapping)
     found = _type(entries, lines)
     if found == "preset":
-        raise _refused(entries, "type", "is 'preset', and presets are not supported", None, lines)
+        hint = "run it as a service, with the model and resources that the preset would find"
+        raise _refused(entries, "type", "is preset, and presets are not supported", hint, lines)
     model = RUN_TYPES.get(found) or _OTHER_TYPES.get(found) or _volume(entries, lines)
-    return check(model, entries, lines)
+    return check(model, entries, lines, rules_of(model, submitted=submitted))
 
 
-def parse_run(mapping: object, lines: Lines | None = None) -> RunConfiguration:
+def parse_run(mapping: object, lines: Lines | None = None, *, submitted: bool = False) -> RunConfiguration:
     """A run's configuration as written.
 
     Raises:
@@ -69,26 +68,36 @@ def parse_run(mapping: object, lines: Lines | None = None) -> RunConfiguration:
     found = _type(entries, lines)
     if found not in RUN_TYPES:
         hint = f"a run is a {', '.join(RUN_TYPES)}"
-        raise _refused(entries, "type", f"is {found!r}, which is not a run", hint, lines)
-    return check(RUN_TYPES[found], entries, lines)
+        raise _refused(entries, "type", f"is {found}, which is not a run", hint, lines)
+    model = RUN_TYPES[found]
+    return check(model, entries, lines, rules_of(model, submitted=submitted))
 
 
 def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfiguration:
     """A fleet's configuration, as written and possible.
 
     Raises:
-        InvalidConfiguration: with every mistake, and with what cannot be honoured yet.
+        InvalidConfiguration: with every mistake, or if there is none, with all that cannot be honoured yet.
     """
     lines = lines or lines_of(mapping)
     entries = entries_of(mapping)
     found = _type(entries, lines)
     if found != "fleet":
-        raise _refused(entries, "type", f"is {found!r}, where fleet is wanted", None, lines)
-    fleet = check(FleetConfiguration, entries, lines)
-    errors = [field_error(*refusal, lines=lines) for refusal in fleet_refusals(fleet)]
-    if errors:
-        raise InvalidConfiguration(in_order(errors), source=source_of(mapping))
+        raise _refused(entries, "type", f"is {found}, where fleet is wanted", None, lines)
+    fleet = check(FleetConfiguration, entries, lines, rules_of(FleetConfiguration, submitted=True))
+    if errors := not_yet(fleet):
+        located = [lines.locate(error) for error in errors] if lines else errors
+        raise InvalidConfiguration(in_order(located), source=source_of(mapping))
     return fleet
+
+
+def parse_profiles(document: object, lines: Lines | None = None) -> tuple[Profile, ...]:
+    """The profiles of a ``profiles.yml``, in its order.
+
+    Raises:
+        InvalidConfiguration: with every mistake, at ``profiles[1].max_price`` and its line.
+    """
+    return check(ProfilesFile, entries_of(document), lines or lines_of(document)).profiles
 
 
 def parse_flags(mapping: object, kind: str = "task", lines: Lines | None = None) -> RunConfiguration:

@@ -208,7 +208,6 @@ probes = st.sampled_from(
         {"type": "http", "url": "health"},
         {"type": "http", "url": "http://x"},
         {"type": "http", "method": "POST"},
-        {"type": "http", "method": "get", "body": "x"},
         {"type": "http", "timeout": "6m"},
         {"type": "http", "interval": "0s"},
         {"type": "http", "ready_after": 0},

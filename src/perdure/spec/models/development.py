@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import model_validator
-
-from perdure.spec.grammar.base import Text, wrong
+from perdure.spec.grammar.base import Text
 from perdure.spec.grammar.durations import OffableDuration
 from perdure.spec.grammar.ports import Port
 from perdure.spec.models.run import Commands, RunFields
-
-_WINDSURF = re.compile(r"[^@\s]+@[0-9a-f]+")
 
 
 class DevEnvironment(RunFields):
@@ -35,13 +30,3 @@ class DevEnvironment(RunFields):
 
     ports: tuple[Port, ...] = ()
     """Ports of the job that you reach from your machine."""
-
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        if self.version is not None and self.ide is None:
-            raise wrong("has a version without an ide")
-        if self.ide == "windsurf" and self.version is not None and not _WINDSURF.fullmatch(self.version):
-            raise wrong("has a version that windsurf does not have", "write version@commit: 1.106.0@8951cd3a")
-        if self.dstack and isinstance(self.inactivity_duration, int):
-            raise wrong("has both dstack: true and inactivity_duration")
-        return self

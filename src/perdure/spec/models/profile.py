@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
-from perdure.spec.checking import check, entries_of, lines_of
-from perdure.spec.document import Lines
 from perdure.spec.grammar.base import SWITCHES, Switch, Text, Written, not_empty, number, whole, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
@@ -228,12 +226,3 @@ class ProfilesFile(Written):
 
     profiles: tuple[Profile, ...]
     """The profiles, in the order in which a default is looked for."""
-
-
-def parse_profiles(document: object, lines: Lines | None = None) -> tuple[Profile, ...]:
-    """The profiles of a ``profiles.yml``, in its order.
-
-    Raises:
-        InvalidConfiguration: with every mistake, at ``profiles[1].max_price`` and its line.
-    """
-    return check(ProfilesFile, entries_of(document), lines or lines_of(document)).profiles

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from perdure.spec.grammar.base import Switch, Text, Written, not_empty, whole, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, not_empty, whole
 from perdure.spec.grammar.env import Env
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.lifecycle import SignalName
@@ -101,16 +101,6 @@ class RunFields(ProfileFields):
     depends_on: tuple[Dependency, ...] = ()
     """Runs that must have ended before this one starts. Ours."""
 
-    @model_validator(mode="after")
-    def _one_source_of_software(self) -> Self:
-        if self.docker:
-            for other in ("image", "python", "nvcc"):
-                if getattr(self, other):
-                    raise wrong(f"has both docker and {other}", "docker: true brings its own image")
-        if self.image is not None and self.python is not None:
-            raise wrong("has both image and python", "python chooses the default image; leave one of them out")
-        return self
-
 
 class NodeGroup(Written):
     """Nodes of a task that are alike."""
@@ -151,23 +141,3 @@ class Task(RunFields):
 
     groups: Annotated[tuple[NodeGroup, ...], AfterValidator(not_empty)] | None = None
     """Kinds of nodes that differ, in place of ``nodes``, ``commands`` and ``ports``."""
-
-    @model_validator(mode="after")
-    def _something_to_run(self) -> Self:
-        if self.groups is not None:
-            return self._checked_groups(self.groups)
-        if not self.commands and self.image is None:
-            raise wrong("has nothing to run", "give commands, an image, or both")
-        return self
-
-    def _checked_groups(self, groups: tuple[NodeGroup, ...]) -> Self:
-        for field in ("commands", "ports", "entrypoint", "nodes"):
-            if field in self.model_fields_set and getattr(self, field):
-                raise wrong(f"has both groups and {field}", f"give {field} in each group")
-        names = [group.name or str(index) for index, group in enumerate(groups)]
-        if len(names) != len(set(names)):
-            raise wrong("has two groups of one name")
-        for index, group in enumerate(groups):
-            if not group.commands and self.image is None:
-                raise wrong(f"has nothing to run in groups[{index}]", "give it commands, or the task an image")
-        return self

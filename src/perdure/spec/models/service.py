@@ -14,6 +14,7 @@ from perdure.spec.grammar.base import (
     is_mapping,
     not_empty,
     number,
+    switch,
     told,
     whole,
     wrong,
@@ -24,21 +25,8 @@ from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import GroupName, Python, Reference, reference
 from perdure.spec.grammar.ports import PORT, PortMapping, port
 from perdure.spec.grammar.ranges import COUNT, CountRange, bounds
-from perdure.spec.models.profile import RetrySpec
 from perdure.spec.models.run import Commands, RunFields
 from perdure.spec.models.traffic import Model, Probe, RateLimit
-
-SoftwareField = Literal["image", "docker", "python", "nvcc", "privileged", "spot_policy", "reservation"]
-_SOFTWARE: tuple[SoftwareField, ...] = (
-    "image",
-    "docker",
-    "python",
-    "nvcc",
-    "privileged",
-    "spot_policy",
-    "reservation",
-)
-
 
 _HTTPS = scalar("true, false or auto", "boolean", "string", pattern=f"{SWITCH_WORDS}|auto", examples=["auto"])
 _WINDOW = scalar("duration", "integer", "string", "null", examples=["30s", "60s", "300s"])
@@ -166,29 +154,6 @@ class ReplicaGroup(Written):
     def size(self) -> ReplicaRange:
         return self.replicas or self.count or ReplicaRange(min=1, max=1)
 
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        if self.count is None and self.replicas is None:
-            raise wrong("has no count", "say how many replicas: count: 1")
-        check_scaling(self.size, self.scaling)
-        if self.router is not None and (self.size.min, self.size.max) != (1, 1):
-            raise wrong("is a router, and a router group has exactly one replica", "count: 1")
-        if self.docker and (self.image or self.python or self.nvcc):
-            raise wrong("has both docker and another image", "docker: true brings its own image")
-        if self.docker and self.privileged is False:
-            raise wrong("has docker: true with privileged: false", "docker needs privileged")
-        if self.image is not None and self.python is not None:
-            raise wrong("has both image and python", "leave one of them out")
-        return self
-
-
-def check_scaling(replicas: ReplicaRange, scaling: Scaling | None) -> None:
-    """A range scales, and needs to be told how; a number does not."""
-    if scaling is None and not replicas.fixed:
-        raise wrong("has a range of replicas without scaling", "say when: scaling: {metric: rps, target: 10}")
-    if scaling is not None and replicas.fixed:
-        raise wrong("has scaling with a fixed number of replicas", "give a range such as replicas: 1..4")
-
 
 def _gateway(value: object) -> object:
     if isinstance(value, str) and value.lower() in SWITCHES:
@@ -206,8 +171,11 @@ def _replicas_form(value: object) -> str:
     return "<groups>" if isinstance(value, list | tuple) else "<number>"
 
 
-def _https(value: object) -> object:
-    return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
+def _https(value: object) -> bool | Literal["auto"]:
+    try:
+        return "auto" if value == "auto" else switch(value)
+    except ValueError:
+        raise wrong(f"is {told(value)}, where true, false or auto is wanted") from None
 
 
 Groups = Annotated[tuple[ReplicaGroup, ...], AfterValidator(not_empty)]
@@ -281,57 +249,7 @@ class Service(RunFields):
             return self.groups
         return self.replicas if isinstance(self.replicas, tuple) else ()
 
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        if self.groups is not None and self.replicas is not None:
-            raise wrong("has both groups and replicas", "give one of them")
-        if self.replica_groups:
-            self._check_groups(self.replica_groups)
-        else:
-            self._check_single()
-        prefixes = [limit.prefix for limit in self.rate_limits]
-        if len(prefixes) != len(set(prefixes)):
-            raise wrong("has two rate_limits of one prefix")
-        if self.probes is not None and len(self.probes) != len({probe.model_dump_json() for probe in self.probes}):
-            raise wrong("has one probe twice")
-        return self
-
-    def _check_single(self) -> None:
-        replicas = self.replicas if isinstance(self.replicas, ReplicaRange) else ReplicaRange(min=1, max=1)
-        check_scaling(replicas, self.scaling)
-        if not self.commands and self.image is None:
-            raise wrong("has nothing to run", "give commands, an image, or both")
-
-    def _check_groups(self, groups: tuple[ReplicaGroup, ...]) -> None:
-        for field in ("commands", "scaling"):
-            if getattr(self, field):
-                raise wrong(f"has both replica groups and {field}", f"give {field} in each group")
-        names = [group.name or str(index) for index, group in enumerate(groups)]
-        if len(names) != len(set(names)):
-            raise wrong("has two replica groups of one name")
-        if sum(group.router is not None for group in groups) > 1:
-            raise wrong("has more than one router group")
-        if isinstance(self.retry, RetrySpec) and any(
-            group.router is not None and group.router.type == "dynamo" for group in groups
-        ):
-            raise wrong("has retry with a dynamo router, which cannot be retried", "leave retry out")
-        for index, group in enumerate(groups):
-            if not group.commands and group.image is None and self.image is None:
-                raise wrong(f"has nothing to run in replica group {index}", "give it commands or an image")
-            self._check_levels(index, group)
-
-    def _check_levels(self, index: int, group: ReplicaGroup) -> None:
-        """What is said for the service is not said again, nor otherwise, in a group."""
-        for field in _SOFTWARE:
-            own = getattr(group, field)
-            above = getattr(self, field)
-            if above and own is not None and own != "":
-                raise wrong(
-                    f"has {field} both for the service and in replica group {index}", "give it in one place"
-                )
-        above = {field for field in ("image", "docker", "python", "nvcc") if getattr(self, field)}
-        own = {field for field in ("image", "docker", "python", "nvcc") if getattr(group, field)}
-        together = above | own
-        if above and own and not together <= {"python", "nvcc"}:
-            words = " and ".join(sorted(together))
-            raise wrong(f"mixes {words} between the service and replica group {index}", "give it in one place")
+    @property
+    def replica_range(self) -> ReplicaRange:
+        """Of a service without groups."""
+        return self.replicas if isinstance(self.replicas, ReplicaRange) else ReplicaRange(min=1, max=1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from perdure.spec.grammar.base import Switch, Text, Written, discriminator, text, whole, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, discriminator, text, whole
 from perdure.spec.grammar.durations import IdleDuration
-from perdure.spec.grammar.names import BackendName, Tags
+from perdure.spec.grammar.names import BackendName, ResourceName, Tags
 from perdure.spec.grammar.ranges import Memory
 
 
@@ -18,7 +18,7 @@ class VolumeFields(Written):
     type: Literal["volume"]
     """What it is."""
 
-    name: Text | None = None
+    name: ResourceName | None = None
     """Its name in the project."""
 
     size: Memory | None = None
@@ -46,14 +46,6 @@ class CloudVolume(VolumeFields):
     volume_id: Text | None = None
     """Of one that is there already, such as ``vol-0123456789abcdef0``."""
 
-    @model_validator(mode="after")
-    def _new_or_there(self) -> Self:
-        if self.size is None and self.volume_id is None:
-            raise wrong(
-                "has neither size nor volume_id", "give a size for a new one, or the id of one that is there"
-            )
-        return self
-
 
 class KubernetesVolume(VolumeFields):
     """In Kubernetes."""
@@ -75,12 +67,6 @@ class KubernetesVolume(VolumeFields):
 
     read_only: Switch = False
     """Whether jobs may only read it."""
-
-    @model_validator(mode="after")
-    def _new_or_there(self) -> Self:
-        if self.size is None and self.claim_name is None:
-            raise wrong("has neither size nor claim_name", "give a size, or the name of a claim that is there")
-        return self
 
 
 class LetsEncrypt(Written):
@@ -120,7 +106,7 @@ class Gateway(Written):
     type: Literal["gateway"]
     """What it is."""
 
-    name: Text | None = None
+    name: ResourceName | None = None
     """Its name in the project."""
 
     default: Switch | None = None

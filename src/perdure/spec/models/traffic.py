@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from perdure.spec.grammar.base import (
     Switch,
@@ -82,12 +82,6 @@ class Probe(Written):
 
     until_ready: Switch | None = None
     """Whether to stop asking once it is ready; ``false`` if unset."""
-
-    @model_validator(mode="after")
-    def _body_has_a_method(self) -> Self:
-        if self.body is not None and self.method in ("get", "head"):
-            raise wrong(f"has a body with method {self.method}", "use post")
-        return self
 
 
 class ByAddress(Written):

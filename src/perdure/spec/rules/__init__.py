@@ -6,17 +6,33 @@ be read from top to bottom in a file of its own; ``base`` says how one is writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
 
 from perdure.model.errors import FieldError
-from perdure.spec.rules.base import Problem, Problems, Rule, Rules
+from perdure.spec.models.development import DevEnvironment
+from perdure.spec.models.fleet import FleetConfiguration
+from perdure.spec.models.run import Task
+from perdure.spec.models.service import Service
+from perdure.spec.models.standing import CloudVolume, Gateway, KubernetesVolume
+from perdure.spec.rules.base import Problem, Problems, Rule, Rules, field_errors
+from perdure.spec.rules.fleet import FLEET
+from perdure.spec.rules.run import DEVELOPMENT, TASK
+from perdure.spec.rules.service import SERVICE
+from perdure.spec.rules.standing import CLOUD_VOLUME, GATEWAY, KUBERNETES_VOLUME
 
-__all__ = ["Problem", "Problems", "Rule", "field_errors", "invalid", "rules_of"]
+__all__ = ["Problem", "Problems", "Rule", "invalid", "rules_of"]
 
-_RULES: dict[type[BaseModel], Rules[Any]] = {}
+_RULES: dict[type[BaseModel], Rules[Any]] = {
+    Task: TASK,
+    Service: SERVICE,
+    DevEnvironment: DEVELOPMENT,
+    FleetConfiguration: FLEET,
+    CloudVolume: CLOUD_VOLUME,
+    KubernetesVolume: KUBERNETES_VOLUME,
+    Gateway: GATEWAY,
+}
 
 
 def rules_of(model: type[BaseModel], *, submitted: bool = False) -> tuple[Rule[Any], ...]:
@@ -33,7 +49,3 @@ def invalid(configuration: BaseModel) -> list[FieldError]:
     """
     rules = next((rules for kind, rules in _RULES.items() if isinstance(configuration, kind)), Rules[Any]())
     return field_errors(problem for rule in rules.at_submission for problem in rule.find(configuration))
-
-
-def field_errors(problems: Iterable[Problem]) -> list[FieldError]:
-    return [FieldError(path=path, message=message, hint=hint) for path, message, hint in problems]

@@ -16,10 +16,11 @@ Fields are named as they are written, items of a list with ``[]``: ``groups[].co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from perdure.model.errors import FieldError
 from perdure.spec.document import split_path
 
 Subject = TypeVar("Subject", contravariant=True)
@@ -84,3 +85,7 @@ def twice(names: list[str]) -> Iterator[tuple[int, int]]:
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index:
             yield index, first[name]
+
+
+def field_errors(problems: Iterable[Problem]) -> list[FieldError]:
+    return [FieldError(path=path, message=message, hint=hint) for path, message, hint in problems]

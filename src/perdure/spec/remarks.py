@@ -1,0 +1,42 @@
+"""What is read, and worth a word: fields without effect, and what means something else than it may seem to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from perdure.spec.models.profile import ScheduleSpec
+from perdure.spec.models.run import RunFields, Task
+
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def warnings(run: RunFields) -> tuple[str, ...]:
+    """One sentence each."""
+    return (*_without_effect(run), *_not_forwarded(run), *_weekdays(run.schedule))
+
+
+def _without_effect(run: RunFields) -> Iterator[str]:
+    for field in ("home_dir", "setup", "single_branch"):
+        if field in run.model_fields_set:
+            yield f"{field} has no effect"
+    if run.docker and "privileged" in run.model_fields_set and not run.privileged:
+        yield "privileged: false has no effect: docker: true needs it"
+
+
+def _not_forwarded(run: RunFields) -> Iterator[str]:
+    for port in run.ports if isinstance(run, Task) else ():
+        if port.local_port not in (None, port.container_port):
+            yield (
+                f"the local port {port.local_port} is not forwarded yet: port {port.container_port} of the job is"
+                f" served at http://ADDRESS:{port.container_port}, where ADDRESS is its instance's"
+            )
+
+
+def _weekdays(schedule: ScheduleSpec | None) -> Iterator[str]:
+    """Days by number begin with Sunday here, and with Monday in dstack."""
+    for cron in schedule.cron if schedule else ():
+        numbers = re.findall(r"(?<![/0-9])[0-7](?![0-9])", cron.split()[4])
+        days = ", ".join(f"{number} is {_DAYS[int(number)]}" for number in dict.fromkeys(numbers))
+        if days:
+            yield f"in the schedule {cron!r}, day {days}: write names (mon, sun) to be understood everywhere"
