@@ -10,6 +10,7 @@ import pytest
 from perdure.cli.flags import OFFER_FLAGS, RUN_FLAGS, Flag, written
 from perdure.model import api
 from perdure.model.errors import FieldError, InvalidConfiguration
+from perdure.model.origins import EffectiveValue, Origin
 from perdure.spec import parse_flags
 from tests.cli.conftest import NOW, FakeClient, Program, a_run
 
@@ -210,3 +211,23 @@ def test_help_shows_every_flag_with_an_example(perdure: Program):
         for flag in flags:
             assert flag.name in told
     assert "nvidia:80GB:1..8" in told
+
+
+def test_the_plan_says_which_flag_or_profile_has_a_value_and_stays_short(perdure: Program, fake: FakeClient):
+    def value(path: str, origin: Origin) -> EffectiveValue:
+        return EffectiveValue(label=path.replace("_", " "), value="v", path=path, origin=origin)
+
+    fake.plan_answer = fake.plan_answer.but(
+        effective=(
+            value("spot_policy", Origin(layer="flag", name="--spot-policy", path="spot_policy")),
+            value("regions", Origin(layer="profile", name="large", path="regions")),
+            value("max_price", Origin(layer="configuration", path="max_price")),
+            value("python", Origin()),
+        )
+    )
+    said = perdure("apply", "-f", "-", "-y", "-d", "--spot", input=GOOD).err
+    assert "Spot policy  v (--spot)" in said
+    assert "v (profile large)" in said
+    assert "Max price    v" in said
+    assert "Python" not in said
+    assert "1 more value is in force: --explain shows all" in said

@@ -30,6 +30,12 @@ def test_a_value_may_hold_anything():
     assert environment({}, ["A=b=c\nd ${{ x }}"], {}) == {"A": "b=c\nd ${{ x }}"}
 
 
+def test_a_mapping_leaves_values_to_this_machine_by_key():
+    configuration = {"env": {"TOKEN": {"key": "TOKEN"}, "PLAIN": "1", "OTHER": {"key": "ELSE"}}}
+    values = environment(configuration, environ={"TOKEN": "t", "PLAIN": "not this", "ELSE": "x"})
+    assert values == {"TOKEN": "t", "ELSE": "x"}
+
+
 def test_what_registry_auth_refers_to_is_taken_along():
     configuration = {
         "env": {"USER_NAME": "me"},

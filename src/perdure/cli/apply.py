@@ -93,7 +93,7 @@ async def _apply(options: ApplyOptions, written: Written) -> int:
     )
     if plan.errors:
         raise InvalidConfiguration(list(plan.errors))
-    show_plan(plan, options.project, user_name(), announce(run.parts), options.offers)
+    show_plan(plan, options.project, user_name(), announce(run.parts), flags=options.flags, offers=options.offers)
     if not await _cleared(client, options, plan, written):
         return 0
     request = RunRequest(

@@ -32,7 +32,7 @@ class Mistake(FieldError):
 
 def mistakes(errors: Iterable[InvalidConfiguration], file: str) -> tuple[Mistake, ...]:
     """All of them in one list; ``file`` is of those that do not say theirs."""
-    return tuple(Mistake(**dict(one) | {"file": error.source or file}) for error in errors for one in error.errors)
+    return tuple(Mistake(file=error.source or file, **dict(one)) for error in errors for one in error.errors)
 
 
 def show_error(error: PerdureError, text: str | None = None) -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perdure.cli import session
+from perdure.cli.errors import Mistake, mistakes
 from perdure.cli.terminal import out, print_json, say, visible
 from perdure.cli.written import Written
 from perdure.client.client import user_name
@@ -17,7 +18,7 @@ from perdure.client.inputs import needed
 from perdure.client.naming import random_name
 from perdure.model.api import Plan, PlanRequest
 from perdure.model.base import Message
-from perdure.model.errors import ControlPlaneError, FieldError, InvalidConfiguration
+from perdure.model.errors import ControlPlaneError, InvalidConfiguration
 from perdure.model.origins import EffectiveValue
 
 
@@ -34,7 +35,7 @@ class Explanation(Message):
     kind: str
     profile: str | None = None
     effective: tuple[Explained, ...]
-    not_yet: tuple[FieldError, ...] = ()
+    not_yet: tuple[Mistake, ...] = ()
     """What this version cannot honour: the run would be refused."""
 
     warnings: tuple[str, ...] = ()
@@ -53,8 +54,8 @@ def show(written: Written, project: str, arguments: tuple[str, ...], *, json: bo
     out().print(_table(written, explanation.effective))
     if explanation.not_yet:
         say().print("This version cannot run it yet:", style="yellow")
-    for error in explanation.not_yet:
-        say().print(Text(f"  {visible(f'{error.path}: {error.message}')}"))
+    for mistake in explanation.not_yet:
+        say().print(Text(visible(f"  {mistake.words()}")), soft_wrap=True)
     for warning in explanation.warnings:
         say().print(Text("Warning: ", "yellow") + Text(visible(warning)))
     return 0
@@ -62,7 +63,7 @@ def show(written: Written, project: str, arguments: tuple[str, ...], *, json: bo
 
 def _explain(written: Written, project: str, arguments: tuple[str, ...]) -> Explanation:
     reading = written.reading
-    values, warnings = (), reading.warnings
+    values, warnings = reading.effective, reading.warnings
     if written.kind == "task" and not reading.not_yet:
         try:
             plan = asyncio.run(_plan(written, project, arguments))
@@ -76,7 +77,7 @@ def _explain(written: Written, project: str, arguments: tuple[str, ...]) -> Expl
         kind=written.kind,
         profile=written.profile.name if written.profile is not None else None,
         effective=tuple(_placed(written, values)),
-        not_yet=tuple(reading.not_yet),
+        not_yet=mistakes(written.by_source(reading.not_yet), written.source.name),
         warnings=warnings,
     )
 

@@ -7,10 +7,13 @@ from itertools import zip_longest
 from rich.table import Table
 from rich.text import Text
 
+from perdure.cli.flags import Given
 from perdure.cli.tables import failure_table, offer_table
 from perdure.cli.terminal import say
 from perdure.cli.words import price
 from perdure.model.api import Plan
+from perdure.model.origins import EffectiveValue
+from perdure.spec.shown import brief
 
 OFFERS_SHOWN = 3
 
@@ -20,12 +23,25 @@ WIDE = 96
 SHORT = 30
 
 
-def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]], offers: int = OFFERS_SHOWN) -> None:
-    """Every value in force, what goes along, then ``offers`` of the offers, or why there are none."""
-    given = {one.label.lower() for one in plan.effective}
+def show_plan(
+    plan: Plan,
+    project: str,
+    user: str,
+    code: list[tuple[str, str]],
+    *,
+    flags: Given | None = None,
+    offers: int = OFFERS_SHOWN,
+) -> None:
+    """What somebody should know before saying yes, what goes along, then ``offers`` of the offers, or why there are
+    none. ``flags``: to call them as they were given."""
+    values = brief(plan.effective)
+    given = {one.label.lower() for one in values}
     ours = [("Run", plan.name), ("Project", project), ("User", user)]
     shown = [(name, value) for name, value in ours if name.lower() not in given]
-    _show_values([*shown, *((one.label, one.value) for one in plan.effective), *code])
+    _show_values([*shown, *((one.label, _told(one, flags or Given())) for one in values), *code])
+    if more := len(plan.effective) - len(values):
+        plural = "value is" if more == 1 else "values are"
+        say().print(f"  {more} more {plural} in force: --explain shows all, and what says so", style="dim")
     say().print()
     if plan.offers:
         say().print(offer_table(plan.offers[:offers]))
@@ -37,6 +53,17 @@ def show_plan(plan: Plan, project: str, user: str, code: list[tuple[str, str]], 
     for warning in plan.warnings:
         say().print(Text("Warning: ", style="yellow") + Text(warning))
     say().print()
+
+
+def _told(value: EffectiveValue, flags: Given) -> str:
+    """With what says so, unless it is the configuration or nobody."""
+    match value.origin.layer:
+        case "configuration" | "default":
+            return value.value
+        case "flag":
+            return f"{value.value} ({flags.flag_of(value.origin.path) or value.origin.words()})"
+        case _:
+            return f"{value.value} ({value.origin.words()})"
 
 
 def _show_shortage(plan: Plan) -> None:

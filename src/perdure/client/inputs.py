@@ -96,8 +96,8 @@ def needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
                 known.add(item.partition("=")[0])
     elif isinstance(env, Mapping):
         for name, value in env.items():
-            if value == {"key": name}:
-                yield f"env.{name}", str(name)
+            if isinstance(value, Mapping) and isinstance(value.get("key"), str):
+                yield f"env.{name}", value["key"]
             else:
                 known.add(str(name))
     auth = configuration.get("registry_auth")
