@@ -41,6 +41,9 @@ MEGABYTES = 200
 LONGEST = 60_000
 """Characters of all that is said about one text, hints included."""
 
+SECRETS = [f"secret-{number}" for number in range(300)]
+"""Of the project."""
+
 Named = Iterator[tuple[str, bytes]]
 
 BASES: dict[type[BaseModel], str] = {
@@ -188,7 +191,7 @@ def read(text: bytes, folder: Path) -> str:
     with redirect_stdout(StringIO()) as out, redirect_stderr(out):
         if validate_all([str(file)], profile=None, no_profile=True, json=False) == 0:
             try:
-                resolve(spec.load_yaml(text))
+                resolve(spec.load_yaml(text), secrets=SECRETS)
             except InvalidConfiguration as error:
                 print(error)
     return out.getvalue()

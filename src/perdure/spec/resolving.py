@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
-from perdure.model.errors import InvalidConfiguration
+from perdure.model.errors import MOST_ERRORS, InvalidConfiguration
 from perdure.model.messages import CodeRef
 from perdure.model.origins import EffectiveValue
 from perdure.model.policy import Retry, RunPolicy
@@ -99,9 +99,9 @@ def _of_submission(
 
 def _unknown(texts: Texts, secrets: Collection[str], project: str) -> Iterator[Problem]:
     """References to secrets that the project does not have."""
-    for path, name in texts.named("secrets"):
+    for count, (path, name) in enumerate(texts.named("secrets")):
         if name not in secrets:
-            close = get_close_matches(name, secrets, n=1)
+            close = get_close_matches(name, secrets, n=1) if count < MOST_ERRORS else []  # the others are not told
             hint = f"did you mean secrets.{close[0]}?" if close else f"set it with `perdure secret set {name}`"
             yield path, f"refers to secrets.{name}, which project {project} does not have", hint
 
