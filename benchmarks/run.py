@@ -1,6 +1,7 @@
 """``make bench``: measures the numbers of the README's table on this machine, and prints the table.
 
-Everything is the user's stack: a new folder, ``perdure up``, real shims, real processes. Medians of at least seven.
+But for the reading of a configuration, everything is the user's stack: a new folder, ``perdure up``, real shims,
+real processes. Medians of at least seven.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import measures
+import reading
 from stack import TIMING, Stack, fresh, usage
 
 from perdure.client import PerdureClient
@@ -29,7 +31,11 @@ def show(what: str, samples: list[float], target: str) -> None:
     ordered = sorted(samples)
     p95 = ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
     median = statistics.median(ordered)
-    print(f"| {what} | {median:.2f} s | {p95:.2f} s | {target} | {len(samples)} |", flush=True)
+    print(f"| {what} | {words(median)} | {words(p95)} | {target} | {len(samples)} |", flush=True)
+
+
+def words(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
 
 
 async def latencies(stack: Stack) -> None:
@@ -81,6 +87,7 @@ async def connect(stack: Stack) -> PerdureClient:
 
 def main() -> None:
     print("| what | median | p95 | target | samples |\n|---|---|---|---|---|")
+    show("a configuration of 300 lines read, checked and resolved", reading.samples(), "20 ms")
     starts: list[float] = []
     for _ in range(STARTS):
         with fresh() as stack:
