@@ -114,7 +114,7 @@ class _Page:
     def _section(
         self, mark: str, title: str, schema: Schema, names: Sequence[str], more: str, asked: Asked | None
     ) -> str:
-        about = " ".join(words for words in (_cell(schema.get("description", "")), more) if words)
+        about = " ".join(words for words in (_cell(_words(schema)), more) if words)
         lines = [
             f"{mark} {title}\n",
             f"{about}\n",
@@ -131,7 +131,7 @@ class _Page:
         if asked is not None and asked.whether_waits(name, example):
             marks += " *not yet*"
         default = "required" if required else _code(field["default"]) if "default" in field else "—"
-        words = _cell(re.sub(_SHOWN_BESIDE, "", field.get("description", "")).strip(" .,;"))
+        words = _cell(re.sub(_SHOWN_BESIDE, "", _words(field)).strip(" .,;"))
         shown = "" if example in (None, [None]) else _cell(f"`{name}: {flow(example)}`")
         return f"| `{name}`{marks} | {self._type(field)} | {default} | {words} | {shown} |"
 
@@ -210,6 +210,10 @@ def _scalars(field: Schema) -> Iterator[Schema]:
     for one in [*field.get("anyOf", ()), *field.get("oneOf", ()), field.get("items")]:
         if one:
             yield from _scalars(one)
+
+
+def _words(schema: Schema) -> str:
+    return schema.get("markdownDescription") or schema.get("description", "")
 
 
 def _bounds(field: Schema) -> str:

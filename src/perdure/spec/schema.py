@@ -118,8 +118,8 @@ class _Generator(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
         found = super().model_schema(schema)
         found["title"] = title_of(cast(type[BaseModel], schema["cls"]).__name__)
-        for field in found.get("properties", {}).values():
-            _read_description(field)
+        for described in (found, *found.get("properties", {}).values()):
+            _read_description(described)
         return found
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Schema:
@@ -169,7 +169,9 @@ def _read_description(field: Schema) -> None:
     if examples := _EXAMPLES.search(text):
         field["examples"] = [_value(example) for example in re.findall("``([^`]+)``", examples[1])]
     if text:
-        field["description"] = text.replace("``", "`")
+        field["description"] = text.replace("``", "")
+    if "``" in text:
+        field["markdownDescription"] = text.replace("``", "`")  # what editors that know it prefer
 
 
 def _value(text: str) -> Any:
