@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from nacl.public import PrivateKey
@@ -12,10 +14,13 @@ from temporalio.exceptions import ApplicationError
 
 from activities.doctor import Doctor
 from activities.opening import opened
+from activities.plan import Planning
+from activities.runs import Runs
 from activities.seal import public_key
 from activities.secrets import Secrets
 from perdure.client.seal import Recipient, seal
 from perdure.model import api
+from perdure.model.messages import ResolveRun
 from perdure.model.statuses import JobReason
 from perdure.spec.effective import RegistryAuth, Sealed, SecretRef
 from tests.activities.bench import Bench
@@ -143,6 +148,42 @@ async def test_a_registry_login_may_refer_to_secrets(bench: Bench):
     values = await opened(bench.world, (await bench.row(step)).effective)
     assert (values.registry_username, values.registry_password) == ("me", "s3cret!")
     assert "s3cret" not in repr(values)
+
+
+async def test_a_run_is_refused_where_it_refers_to_what_its_project_does_not_have(bench: Bench):
+    await put(bench, "hf-token", "s3cret")
+    await put(bench, "elsewhere", "s3cret", "other")
+    configuration = {
+        "type": "task",
+        "commands": ["true"],
+        "env": ["GOOD=${{ secrets.hf-token }}", "BAD=x${{ secrets.hf-tokn }}"],
+        "image": "busybox",
+        "registry_auth": {"username": "me", "password": "${{ secrets.elsewhere }}"},
+    }
+    plan = await bench.call(
+        Planning(bench.world).plan, api.PlanRequest(project="main", configuration=configuration)
+    )
+    wanted = ResolveRun(
+        workflow_id="run/main/raw",
+        run_id=uuid4(),
+        request={"configuration": configuration},
+        submitted_at=datetime.now(UTC),
+    )
+    resolved = await bench.call(Runs(bench.world).resolve_run, wanted)
+    assert resolved.policy is None
+    for errors in (plan.errors, resolved.errors):
+        assert [(one.path, one.message, one.hint) for one in errors] == [
+            (
+                "env[1]",
+                "refers to secrets.hf-tokn, which project main does not have",
+                "did you mean secrets.hf-token?",
+            ),
+            (
+                "registry_auth.password",
+                "refers to secrets.elsewhere, which project main does not have",
+                "set it with `perdure secret set elsewhere`",
+            ),
+        ]
 
 
 async def test_a_missing_secret_ends_the_job_before_its_host_hears_of_it(bench: Bench):
