@@ -9,7 +9,7 @@ import pytest
 
 from perdure.model import api
 from perdure.model.errors import ControlPlaneError, FieldError
-from perdure.model.origins import EffectiveValue, Origin
+from perdure.model.origins import EffectiveValue, Layer, Origin
 from tests.cli.conftest import FakeClient, Program
 
 GOOD = "type: task\nname: xx\ncommands: [echo]\nresources:\n  gpu: 1\nenv: [PERDURE_NOT_SET]\n"
@@ -69,6 +69,37 @@ def test_every_value_is_shown_with_where_it_is_from(perdure: Program, fake: Fake
     assert request.have_env == ("PERDURE_NOT_SET",)
     assert request.flags == {"resources": {"gpu": "A100"}}
     assert fake.applied == []
+
+
+def test_a_whole_whose_parts_are_from_several_layers_is_left_to_them(perdure: Program, fake: FakeClient):
+    def value(path: str, layer: Layer) -> EffectiveValue:
+        return EffectiveValue(label=path, value="v", path=path, origin=Origin(layer=layer, path=path))
+
+    fake.plan_answer = fake.plan_answer.but(
+        effective=(
+            EffectiveValue(label="project", value="main"),
+            value("resources", "flag"),
+            value("resources.gpu", "flag"),
+            value("resources.cpu", "configuration"),
+            value("retry", "configuration"),
+            value("retry.duration", "default"),
+        )
+    )
+    rows = [line.rstrip().split(maxsplit=2)[2:] for line in perdure(*ASKED).out.splitlines()[2:]]
+    assert rows == [[], [], ["--gpu"], ["train.yml:4"], ["configuration"], ["default"]]
+
+
+def test_a_name_that_nobody_gave_is_made_up(perdure: Program, fake: FakeClient):
+    fake.plan_answer = fake.plan_answer.but(effective=EFFECTIVE[:1])
+    told = perdure("apply", "--explain", "-f", "-", input="type: task\ncommands: [a]\n").out
+    assert told.splitlines()[2].split(maxsplit=2) == ["name", "xx", "made up"]
+
+
+def test_variables_of_the_command_line_are_in_force_too(perdure: Program, fake: FakeClient):
+    perdure(*ASKED, "-e", "TOKEN=secret")
+    (request,) = fake.planned
+    assert request.have_env == ("PERDURE_NOT_SET", "TOKEN")
+    assert "secret" not in request.model_dump_json()
 
 
 def test_json_has_file_and_line_of_each_value(perdure: Program, fake: FakeClient):

@@ -52,7 +52,7 @@ def apply_file(options: ApplyOptions) -> int:
         with written.explained():
             written.check()
             if options.explain:
-                return explain.show(written, options.project, options.arguments, json=options.json)
+                return explain.show(written, options.project, options.arguments, options.env, json=options.json)
             if written.kind == "fleet":
                 return fleet_apply.apply(written, options.project, yes=options.yes)
             return asyncio.run(_apply(options, written))

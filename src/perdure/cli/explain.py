@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.table import Table
@@ -41,13 +41,13 @@ class Explanation(Message):
     warnings: tuple[str, ...] = ()
 
 
-def show(written: Written, project: str, arguments: tuple[str, ...], *, json: bool) -> int:
+def show(written: Written, project: str, arguments: tuple[str, ...], env: tuple[str, ...], *, json: bool) -> int:
     """The exit code. Nothing is submitted; the worker is asked, if there is one that could run it.
 
     Raises:
         InvalidConfiguration: it can never be right.
     """
-    explanation = _explain(written, project, arguments)
+    explanation = _explain(written, project, arguments, env)
     if json:
         print_json(explanation)
         return 0
@@ -61,12 +61,12 @@ def show(written: Written, project: str, arguments: tuple[str, ...], *, json: bo
     return 0
 
 
-def _explain(written: Written, project: str, arguments: tuple[str, ...]) -> Explanation:
+def _explain(written: Written, project: str, arguments: tuple[str, ...], env: tuple[str, ...]) -> Explanation:
     reading = written.reading
     values, warnings = reading.effective, reading.warnings
     if written.kind == "task" and not reading.not_yet:
         try:
-            plan = asyncio.run(_plan(written, project, arguments))
+            plan = asyncio.run(_plan(written, project, arguments, env))
         except ControlPlaneError as error:
             warnings = (*warnings, f"what a fleet adds is not known: {error.message}")
         else:
@@ -82,7 +82,8 @@ def _explain(written: Written, project: str, arguments: tuple[str, ...]) -> Expl
     )
 
 
-async def _plan(written: Written, project: str, arguments: tuple[str, ...]) -> Plan:
+async def _plan(written: Written, project: str, arguments: tuple[str, ...], env: tuple[str, ...]) -> Plan:
+    names = [*(name for _, name in needed(written.merged)), *(item.partition("=")[0] for item in env)]
     client = await session.connect()
     return await client.plan(
         PlanRequest(
@@ -92,7 +93,7 @@ async def _plan(written: Written, project: str, arguments: tuple[str, ...]) -> P
             profile=written.below,
             user=user_name(),
             arguments=arguments,
-            have_env=tuple(name for _, name in needed(written.merged)),
+            have_env=tuple(dict.fromkeys(names)),
         )
     )
 
@@ -103,15 +104,19 @@ def _placed(written: Written, values: Iterable[EffectiveValue]) -> Iterable[Expl
         yield Explained(**dict(value), file=line and line[0], line=line and line[1])
 
 
-def _table(written: Written, values: Iterable[Explained]) -> Table:
+def _table(written: Written, values: Sequence[Explained]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     table.add_column("FIELD", no_wrap=True)
     table.add_column("VALUE", overflow="fold")
     table.add_column("FROM", overflow="fold")
     for value in values:
-        table.add_row(
-            Text(value.path or value.label),
-            Text(visible(value.value)),
-            Text(visible(written.words(value.origin)), "dim" if value.origin.layer == "default" else ""),
-        )
+        table.add_row(Text(value.path or value.label), Text(visible(value.value)), _from(written, value, values))
     return table
+
+
+def _from(written: Written, value: Explained, values: Sequence[Explained]) -> Text:
+    """Nothing of what no field sets, nor of a whole whose parts are from several layers."""
+    parts = {one.origin.words() for one in values if one.path.startswith(f"{value.path}.")} - {"default"}
+    if not value.path or len(parts) > 1:
+        return Text()
+    return Text(visible(written.words(value.origin)), "dim" if value.origin.layer == "default" else "")

@@ -60,6 +60,8 @@ def show_offers(
             say().print("No offers.", style="bold yellow")
         if rows.failures:
             out().print(failure_table(rows.failures))
+        elif not rows.offers:
+            say().print("  No fleet was asked; `perdure fleet` shows what there is.", style="dim")
 
     with_client(work)
     return 0

@@ -111,7 +111,7 @@ class Written:
             return self.flags.flag_of(origin.path) or origin.words()
         line = self.line(origin)
         if line is None:
-            return origin.words()
+            return "made up" if origin.layer == "configuration" and origin.path == "name" else origin.words()
         place = f"{line[0]}:{line[1]}"
         return place if origin.layer == "configuration" else f"{origin.words()}, {place}"
 

@@ -105,5 +105,5 @@ FIRST = (
 )
 """In the order of a plan; what is not in it comes after, in the order of the reference."""
 
-ALWAYS = frozenset(FIRST[: FIRST.index("commands") + 1]) - {"groups", "replicas"} | {""}
+ALWAYS = frozenset(("", *FIRST[: FIRST.index("priority")], "image", "commands"))
 """Shown in every plan, also as defaults; the empty path is of what no field sets."""
