@@ -118,6 +118,17 @@ def test_every_wrong_reference_is_told_at_once_and_where_it_is_written() -> None
     }
 
 
+def test_a_wrong_reference_is_told_with_all_other_mistakes() -> None:
+    config = {
+        "type": "task",
+        "commands": ["${{ run.name }}"],
+        "env": ["A=1", "B=${{ run.args }}"],
+        "nodes": "many",
+        "gpus": 1,
+    }
+    assert {error.path for error in mistakes(config)} == {"commands[0]", "env[1]", "nodes", "gpus"}
+
+
 @pytest.mark.parametrize(
     ("written", "value"),
     [

@@ -9,7 +9,8 @@ from perdure.spec.effective import Piece, RegistryAuth, Sealed, SecretRef, Value
 from perdure.spec.grammar.env import Supplied
 from perdure.spec.interpolation import Named, Reference
 from perdure.spec.models.run import Task
-from perdure.spec.references import Problem, Texts
+from perdure.spec.references import Texts
+from perdure.spec.rules.base import Problem
 
 _SUPPLY = "give it with `-e {0}=…`, or set it where you run perdure apply"
 _AS_FILE = "put it into a file, and list that under files"
@@ -47,7 +48,7 @@ class Resolution:
             elif value.key in sealed:
                 env[name] = Sealed(sealed=sealed[value.key])
             else:
-                self.problems.append((f"env.{name}", f"{name} has no value", _SUPPLY.format(value.key)))
+                self.problems.append(Problem(f"env.{name}", f"{name} has no value", _SUPPLY.format(value.key)))
         for name, value in sealed.items():
             # An override of something the file gives a value, or does not have at all.
             if not any(isinstance(there, Supplied) and there.key == name for there in run.env.values()):
@@ -59,9 +60,9 @@ class Resolution:
         for name, size in sizes.items():
             if size > MAX_WORD:
                 message = f"{name} is larger than 128 KiB, the most a process can be given"
-                self.problems.append((f"env.{name}", message, _AS_FILE))
+                self.problems.append(Problem(f"env.{name}", message, _AS_FILE))
         if sum(sizes.values()) > MAX_ENV:
-            self.problems.append(("env", "is larger than 1 MiB, the most a process can be given", _AS_FILE))
+            self.problems.append(Problem("env", "is larger than 1 MiB, the most a process can be given", _AS_FILE))
 
     def _command(self, path: str) -> str:
         """``run.args`` is all that a command can refer to in a task without groups."""
@@ -78,7 +79,7 @@ class Resolution:
         for where, name in self._texts.named("env"):
             if where == path and name not in self.env:
                 message = f"refers to env.{name}, which env does not have"
-                self.problems.append((path, message, f"add `- {name}` to env"))
+                self.problems.append(Problem(path, message, f"add `- {name}` to env"))
         return joined(piece for part in self._texts[path] for piece in self._login_pieces(part))
 
     def _login_pieces(self, part: str | Reference) -> Sequence[Piece]:

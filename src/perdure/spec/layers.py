@@ -125,6 +125,15 @@ def flag_of(path: str) -> str:
     return _FLAGS.get(path, f"--{path.replace('_', '-')}")
 
 
+def written_path(path: str, written: object) -> str:
+    """Of a path in what is parsed: ``env[2]`` for ``env.NAME``, if variables are written as a list."""
+    env: object = written.get("env") if is_mapping(written) else None
+    name = path.removeprefix("env.")
+    if name == path or not is_list(env):
+        return path
+    return next((f"env[{index}]" for index, item in enumerate(env) if str(item).partition("=")[0] == name), path)
+
+
 def _around(path: str) -> str:
     """The path of what holds the value at ``path``; empty for the whole."""
     return path[: max(path.rfind("."), path.rfind("["), 0)]

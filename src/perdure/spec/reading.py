@@ -13,13 +13,14 @@ from perdure.model.origins import EffectiveValue, Layer
 from perdure.spec.checking import check, entries_of, in_order, lines_of, source_of
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import is_mapping
-from perdure.spec.layers import Layered, Part, merge
+from perdure.spec.layers import Layered, Part, merge, written_path
 from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.profile import Profile
 from perdure.spec.models.run import RunFields
 from perdure.spec.parsing import RUN_TYPES, Configuration, parse, parse_flags
-from perdure.spec.references import Problem, Texts
+from perdure.spec.references import Texts
 from perdure.spec.refusals import not_yet
+from perdure.spec.remarks import warnings
 from perdure.spec.rules import invalid
 from perdure.spec.shown import effective_values
 
@@ -35,14 +36,11 @@ class Placing:
     layered: Layered
     lines: Lines | None
 
-    def errors(self, found: Iterable[Problem | FieldError]) -> list[FieldError]:
+    def errors(self, found: Iterable[FieldError]) -> list[FieldError]:
         return bounded(in_order([self._placed(one) for one in found]))
 
-    def _placed(self, problem: Problem | FieldError) -> FieldError:
-        if not isinstance(problem, FieldError):
-            path, message, hint = problem
-            problem = FieldError(path=path, message=message, hint=hint)
-        placed = self.layered.placed(problem)
+    def _placed(self, error: FieldError) -> FieldError:
+        placed = self.layered.placed(error)
         return self.lines.locate(placed) if self.lines else placed
 
 
@@ -94,15 +92,13 @@ def read(
     layered, configuration = _in_layers(mapping, flags or {}, profile or {}, lines)
     placing = Placing(layered, lines)
     texts = Texts(configuration)
-    from perdure.spec import warnings
-
     told = warnings(configuration) if isinstance(configuration, RunFields) else ()
     return Reading(
         configuration=configuration,
         layered=layered,
         texts=texts,
         placing=placing,
-        invalid=placing.errors([*invalid(configuration), *texts.problems]),
+        invalid=placing.errors(invalid(configuration)),
         not_yet=placing.errors(not_yet(configuration, project)),
         warnings=_few((*told, *texts.warnings(layered))),
     )
@@ -118,7 +114,8 @@ def _in_layers(
     mapping: object, flags: Mapping[str, Any], profile: Mapping[str, Any], lines: Lines | None
 ) -> tuple[Layered, Configuration]:
     errors: list[FieldError] = []
-    own = _part(errors, "configuration", mapping, lambda it: parse(it, lines))
+    alone = not flags and not profile
+    own = _part(errors, "configuration", mapping, lambda it: _parsed(it, lines, final=alone))
     kind = mapping.get("type") if is_mapping(mapping) else None
     above = below = None
     if flags and isinstance(kind, str) and kind in RUN_TYPES:
@@ -131,10 +128,21 @@ def _in_layers(
         return merge(own), own.parsed
     layered = merge(own, above, below)
     try:
-        return layered, parse(layered.mapping)
+        return layered, _parsed(layered.mapping, None, final=True)
     except InvalidConfiguration as error:
         found = Placing(layered, lines).errors(error.errors)
         raise InvalidConfiguration(found, source=source_of(mapping)) from None
+
+
+def _parsed(mapping: object, lines: Lines | None, *, final: bool) -> Configuration:
+    """``final``: no layer can change it any more, so its mistakes are told with those against the rules of
+    submission."""
+    try:
+        return parse(mapping, lines)
+    except InvalidConfiguration:
+        if not final:
+            raise
+        return parse(mapping, lines, submitted=True)
 
 
 def _part(
@@ -144,6 +152,6 @@ def _part(
     try:
         found = parsed(written)
     except InvalidConfiguration as error:
-        errors += [one.but(layer=layer) for one in error.errors]
+        errors += [one.but(layer=layer, path=written_path(one.path, written)) for one in error.errors]
         return None
     return Part(layer, entries_of(written), found, found.name if isinstance(found, Profile) else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from pydantic import BaseModel
@@ -14,26 +14,32 @@ from perdure.spec.models.development import DevEnvironment
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.models.service import Service
 from perdure.spec.models.standing import Gateway
+from perdure.spec.rules.base import Problem, Problems, Rule, looks_at
 
-Problem: TypeAlias = tuple[str, str, str | None]
-"""Path in the configuration as parsed (variables as ``env.NAME``), message, hint."""
+Text: TypeAlias = tuple[str, str, Place]
+"""Path, text, and what kind of text it is."""
 
 _MOST_NAMED = 5
 
 
 class Texts:
-    """The texts in pieces by path, what is wrong with any, and where a dollar is doubled."""
+    """The texts of a configuration in pieces, by path, and where a dollar is doubled. Those that are wrong are left
+    out: ``RULES`` tell them."""
 
     def __init__(self, configuration: BaseModel):
-        self.problems: list[Problem] = []
-        self.doubled: list[str] = []
         self._pieces: dict[str, list[str | Reference]] = {}
-        for path, text, place in _texts(configuration):
-            self._read(configuration, path, text, place)
+        self._doubled: list[str] = []
+        for texts in _FIELDS.values():
+            for path, text, place in texts(configuration):
+                self._read(configuration, path, text, place)
 
     def __getitem__(self, path: str) -> list[str | Reference]:
         """The pieces of the text at ``path``; none of a text that is wrong."""
         return self._pieces.get(path, [])
+
+    def __contains__(self, path: str) -> bool:
+        """Whether there is such a text, and it is right."""
+        return path in self._pieces
 
     def named(self, namespace: str) -> Iterator[tuple[str, str]]:
         """(path, name) of every reference into the namespace."""
@@ -44,71 +50,66 @@ class Texts:
 
     def warnings(self, layered: Layered) -> tuple[str, ...]:
         """What is read otherwise than a shell would."""
-        if not self.doubled:
+        if not self._doubled:
             return ()
-        places = ", ".join(layered.origin(path).path for path in self.doubled[:_MOST_NAMED])
-        more = len(self.doubled) - _MOST_NAMED
+        places = ", ".join(layered.origin(path).path for path in self._doubled[:_MOST_NAMED])
+        more = len(self._doubled) - _MOST_NAMED
         where = f"{places} and {more} more" if more > 0 else places
         return (f"$$ is read as one $ in {where}: two are written $$$$, a shell's process id is $BASHPID",)
 
     def _read(self, configuration: BaseModel, path: str, text: str, place: Place) -> None:
         try:
-            found = pieces(text)
-            for piece in found:
-                if not isinstance(piece, str):
-                    _check(configuration, piece, place)
-        except BadReference as bad:
-            self.problems.append((path, bad.message, bad.hint))
+            self._pieces[path] = _checked(configuration, text, place)
+        except BadReference:
             return
-        self._pieces[path] = found
-        if "$$" in text and doubled(text):
-            self.doubled.append(path)
+        if doubled(text):
+            self._doubled.append(path)
 
 
-def _texts(configuration: BaseModel) -> Iterator[tuple[str, str, Place]]:
-    """(path, text, place) of each."""
-    match configuration:
-        case RunFields():
-            yield from _of_run(configuration)
-        case Gateway():
-            if configuration.domain is not None:
-                yield "domain", configuration.domain, Place.DOMAIN
-        case _:
-            pass
+def _env(configuration: BaseModel) -> Iterator[Text]:
+    if isinstance(configuration, RunFields):
+        for name, value in configuration.env.items():
+            if isinstance(value, str):
+                yield f"env.{name}", value, Place.ENV
 
 
-def _of_run(run: RunFields) -> Iterator[tuple[str, str, Place]]:
-    for name, value in run.env.items():
-        if isinstance(value, str):
-            yield f"env.{name}", value, Place.ENV
-    if run.registry_auth is not None:
-        yield "registry_auth.username", run.registry_auth.username, Place.LOGIN
-        yield "registry_auth.password", run.registry_auth.password, Place.LOGIN
-    for index, mount in enumerate(run.volumes):
-        if isinstance(mount, NetworkMount):
-            names = (mount.name,) if isinstance(mount.name, str) else mount.name
-            for number, name in enumerate(names):
-                path = f"volumes[{index}].name" + ("" if isinstance(mount.name, str) else f"[{number}]")
-                yield path, name, Place.VOLUME
-    match run:
-        case DevEnvironment():
-            yield from _listed("init", run.init, Place.INIT)
-        case Task():
-            yield from _listed("commands", run.commands, Place.COMMAND)
-            for index, group in enumerate(run.groups or ()):
-                yield from _listed(f"groups[{index}].commands", group.commands, Place.COMMAND)
-        case Service():
-            yield from _of_service(run)
-        case _:
-            pass
+def _login(configuration: BaseModel) -> Iterator[Text]:
+    if isinstance(configuration, RunFields) and configuration.registry_auth is not None:
+        yield "registry_auth.username", configuration.registry_auth.username, Place.LOGIN
+        yield "registry_auth.password", configuration.registry_auth.password, Place.LOGIN
 
 
-def _of_service(service: Service) -> Iterator[tuple[str, str, Place]]:
-    yield from _listed("commands", service.commands, Place.COMMAND)
-    field = "groups" if service.groups is not None else "replicas"
-    for index, group in enumerate(service.replica_groups):
-        yield from _listed(f"{field}[{index}].commands", group.commands, Place.COMMAND)
-    for index, probe in enumerate(service.probes or ()):
+def _volumes(configuration: BaseModel) -> Iterator[Text]:
+    for index, mount in enumerate(configuration.volumes if isinstance(configuration, RunFields) else ()):
+        name = mount.name if isinstance(mount, NetworkMount) else ()
+        if isinstance(name, str):
+            yield f"volumes[{index}].name", name, Place.VOLUME
+        else:
+            yield from _listed(f"volumes[{index}].name", name, Place.VOLUME)
+
+
+def _init(configuration: BaseModel) -> Iterator[Text]:
+    if isinstance(configuration, DevEnvironment):
+        yield from _listed("init", configuration.init, Place.INIT)
+
+
+def _commands(configuration: BaseModel) -> Iterator[Text]:
+    if isinstance(configuration, Task | Service):
+        yield from _listed("commands", configuration.commands, Place.COMMAND)
+
+
+def _commands_of_groups(configuration: BaseModel) -> Iterator[Text]:
+    if isinstance(configuration, Task):
+        for index, group in enumerate(configuration.groups or ()):
+            yield from _listed(f"groups[{index}].commands", group.commands, Place.COMMAND)
+    elif isinstance(configuration, Service):
+        field = "groups" if configuration.groups is not None else "replicas"
+        for index, group in enumerate(configuration.replica_groups):
+            yield from _listed(f"{field}[{index}].commands", group.commands, Place.COMMAND)
+
+
+def _probes(configuration: BaseModel) -> Iterator[Text]:
+    for index, probe in enumerate((configuration.probes or ()) if isinstance(configuration, Service) else ()):
         if probe.url is not None:
             yield f"probes[{index}].url", probe.url, Place.PROBE
         if probe.body is not None:
@@ -117,7 +118,54 @@ def _of_service(service: Service) -> Iterator[tuple[str, str, Place]]:
             yield f"probes[{index}].headers[{number}].value", header.value, Place.PROBE
 
 
-def _listed(path: str, texts: tuple[str, ...], place: Place) -> Iterator[tuple[str, str, Place]]:
+def _domain(configuration: BaseModel) -> Iterator[Text]:
+    if isinstance(configuration, Gateway) and configuration.domain is not None:
+        yield "domain", configuration.domain, Place.DOMAIN
+
+
+_FIELDS: dict[tuple[str, ...], Callable[[BaseModel], Iterator[Text]]] = {
+    ("env",): _env,
+    ("registry_auth",): _login,
+    ("volumes",): _volumes,
+    ("init",): _init,
+    ("commands",): _commands,
+    ("groups", "replicas"): _commands_of_groups,
+    ("probes",): _probes,
+    ("domain",): _domain,
+}
+"""Where the texts of these fields are."""
+
+
+def _rule(fields: tuple[str, ...], texts: Callable[[BaseModel], Iterator[Text]]) -> Rule[BaseModel]:
+    @looks_at(*fields)
+    def references_are_known(configuration: BaseModel) -> Problems:
+        for path, text, place in texts(configuration):
+            try:
+                _checked(configuration, text, place)
+            except BadReference as bad:
+                yield Problem(path, bad.message, bad.hint)
+
+    return references_are_known
+
+
+RULES = tuple(_rule(fields, texts) for fields, texts in _FIELDS.items())
+"""Of every kind, asked at submission. Paths are those of what is parsed: variables are ``env.NAME``."""
+
+
+def _checked(configuration: BaseModel, text: str, place: Place) -> list[str | Reference]:
+    """The pieces of a text.
+
+    Raises:
+        BadReference: one is not closed, is not a name, or is not known there.
+    """
+    found = pieces(text)
+    for piece in found:
+        if not isinstance(piece, str):
+            _check(configuration, piece, place)
+    return found
+
+
+def _listed(path: str, texts: tuple[str, ...], place: Place) -> Iterator[Text]:
     for index, text in enumerate(texts):
         yield f"{path}[{index}]", text, place
 

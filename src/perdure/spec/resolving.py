@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
@@ -27,8 +27,9 @@ from perdure.spec.layers import Layered
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import Task
 from perdure.spec.reading import read
-from perdure.spec.references import Problem, Texts
+from perdure.spec.references import Texts
 from perdure.spec.requirements import MIB, requirements, resources_of
+from perdure.spec.rules.base import Problem, Problems, field_errors
 from perdure.spec.script import argv, split_words
 from perdure.spec.shown import effective_values
 from perdure.spec.words import UNSET
@@ -75,7 +76,7 @@ def resolve(
     problems = [*_of_submission(run, name, code, arguments), *resolution.problems, *values.problems]
     if secrets is not None:
         problems += _unknown(reading.texts, secrets, project)
-    found = reading.placing.errors(problems)
+    found = reading.placing.errors(field_errors(problems))
     if errors := in_order([*reading.invalid, *found]) or reading.not_yet:
         raise InvalidConfiguration(errors, source=source)
     policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
@@ -83,27 +84,25 @@ def resolve(
     return effective.but(shown=_shown(run, reading.layered, effective))
 
 
-def _of_submission(
-    run: Task, name: str, code: Sequence[CodeRef] | None, arguments: Sequence[str]
-) -> Iterator[Problem]:
+def _of_submission(run: Task, name: str, code: Sequence[CodeRef] | None, arguments: Sequence[str]) -> Problems:
     """What is wrong with this run, and not with its configuration."""
     if run.name not in (None, name):
         hint = "the name comes from the workflow id, run/{project}/{name}; leave it out or make both one"
-        yield "name", f"is {run.name!r}, but the run is called {name!r}", hint
+        yield Problem("name", f"is {run.name!r}, but the run is called {name!r}", hint)
     if (run.files or run.repos) and code is not None and not code:
         sentence = "local files must be uploaded before the run is started"
-        yield "files" if run.files else "repos", sentence, "submit it with perdure apply"
+        yield Problem("files" if run.files else "repos", sentence, "submit it with perdure apply")
     if any(unprintable(argument) for argument in arguments):
-        yield "commands", "are given an argument that is not text (NUL, or not UTF-8)", None
+        yield Problem("commands", "are given an argument that is not text (NUL, or not UTF-8)", None)
 
 
-def _unknown(texts: Texts, secrets: Collection[str], project: str) -> Iterator[Problem]:
+def _unknown(texts: Texts, secrets: Collection[str], project: str) -> Problems:
     """References to secrets that the project does not have."""
     for count, (path, name) in enumerate(texts.named("secrets")):
         if name not in secrets:
             close = get_close_matches(name, secrets, n=1) if count < MOST_ERRORS else []  # the others are not told
             hint = f"did you mean secrets.{close[0]}?" if close else f"set it with `perdure secret set {name}`"
-            yield path, f"refers to secrets.{name}, which project {project} does not have", hint
+            yield Problem(path, f"refers to secrets.{name}, which project {project} does not have", hint)
 
 
 class _Values:
@@ -118,9 +117,12 @@ class _Values:
         self.argv = argv(self.commands, entrypoint=self.entrypoint, shell=run.shell, has_image=bool(run.image))
         if any(len(word.encode(errors="replace")) >= MAX_WORD for word in self.argv):
             hint = "put them into a script, list it under files, and run that"
-            self.problems.append(("commands", "are larger than 128 KiB, the most a process can be given", hint))
-        if not self.argv and run.image is None and run.groups is None and not texts.problems:
-            self.problems.append(("commands", "has nothing to run: only blanks and comments", None))
+            self.problems.append(
+                Problem("commands", "are larger than 128 KiB, the most a process can be given", hint)
+            )
+        all_read = all(f"commands[{index}]" in texts for index in range(len(run.commands)))
+        if not self.argv and run.image is None and run.groups is None and all_read:
+            self.problems.append(Problem("commands", "has nothing to run: only blanks and comments", None))
 
     def _entrypoint(self, run: Task) -> tuple[str, ...] | None:
         if run.entrypoint is None:
@@ -128,10 +130,10 @@ class _Values:
         try:
             words = split_words(run.entrypoint)
         except ValueError:
-            self.problems.append(("entrypoint", "has a quote that is not closed", None))
+            self.problems.append(Problem("entrypoint", "has a quote that is not closed", None))
             return ()
         if not words:
-            self.problems.append(("entrypoint", "is empty", "leave it out to use the image's own"))
+            self.problems.append(Problem("entrypoint", "is empty", "leave it out to use the image's own"))
         return words
 
 

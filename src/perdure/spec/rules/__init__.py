@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from perdure.model.errors import FieldError
+from perdure.spec import references
 from perdure.spec.models.development import DevEnvironment
 from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.run import Task
@@ -39,7 +40,7 @@ def rules_of(model: type[BaseModel], *, submitted: bool = False) -> tuple[Rule[A
     """The rules that are asked of a configuration of this kind when it is read; ``submitted``: and when it is
     submitted."""
     rules = next((rules for kind, rules in _RULES.items() if issubclass(model, kind)), Rules[Any]())
-    return rules.always + rules.at_submission if submitted else rules.always
+    return (*rules.always, *rules.at_submission, *references.RULES) if submitted else rules.always
 
 
 def invalid(configuration: BaseModel) -> list[FieldError]:
@@ -48,4 +49,5 @@ def invalid(configuration: BaseModel) -> list[FieldError]:
     ``parse`` has asked the other rules already.
     """
     rules = next((rules for kind, rules in _RULES.items() if isinstance(configuration, kind)), Rules[Any]())
-    return field_errors(problem for rule in rules.at_submission for problem in rule.find(configuration))
+    asked = (*rules.at_submission, *references.RULES)
+    return field_errors(problem for rule in asked for problem in rule.find(configuration))
