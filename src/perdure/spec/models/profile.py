@@ -149,7 +149,8 @@ class PlacementFields(Written):
     """A capacity reservation at the provider, such as ``cr-0123456789abcdef0``."""
 
     spot_policy: Literal["spot", "on-demand", "auto"] | None = None
-    """Spot instances, which may be taken away, or on-demand ones; ``on-demand`` if unset."""
+    """Spot instances, which may be taken away, or on-demand ones. Unset: ``on-demand`` for a run, ``auto`` for a
+    fleet."""
 
     max_price: Annotated[float, Field(gt=0), BeforeValidator(number)] | None = None
     """Dollars an hour for one instance, such as ``2.5``. Unset: any price."""
@@ -158,8 +159,8 @@ class PlacementFields(Written):
     """Whether it is tried again when it ends badly; ``true``: after every event, for an hour. ``off`` if unset."""
 
     idle_duration: IdleDuration = None
-    """How long an instance stays when its last job has ended. Unset: as its fleet says, or 5 minutes; where
-    both say it, the shorter."""
+    """How long an instance stays when its last job has ended; of what a run and its fleet say, the shorter.
+    Unset: 5 minutes for a run whose fleet says nothing, 3 days for what a fleet makes by itself."""
 
     tags: Tags | None = None
     """For your own use; also given to the provider, such as ``{team: vision}``."""
