@@ -26,8 +26,12 @@ def check(
     mapping: Mapping[str, object],
     lines: Lines | None = None,
     rules: Sequence[Rule[Any]] = (),
+    others: Sequence[type[BaseModel]] = (),
 ) -> Model:
     """The mapping as a model that keeps these rules.
+
+    Args:
+        others: models of other kinds of configurations, whose fields may have been meant by unknown keys.
 
     Raises:
         InvalidConfiguration: with every error, in the order of the document where that is known.
@@ -42,11 +46,13 @@ def check(
         if not problems:
             return found
         raise _invalid(mapping, _told(problems, lines), len(problems))
-    wording = Wording(model, mapping, known, lines)
-    errors = [wording.error(detail) for detail in _first(details, lines)]
+    wording = Wording(model, mapping, known, lines, others)
+    first = _first(details, lines)
+    errors = wording.errors(first)
+    twice = len(first) - len(errors)
     salvage = Salvage(model, mapping, details, wording.meant)
     problems = _asked(rules, salvage.found, salvage.wrong)
-    raise _invalid(mapping, errors + _told(problems, lines), len(details) + len(problems))
+    raise _invalid(mapping, errors + _told(problems, lines), len(details) - twice + len(problems))
 
 
 def _asked(rules: Sequence[Rule[Any]], found: BaseModel | None, wrong: Set[Pattern] = frozenset()) -> list[Problem]:

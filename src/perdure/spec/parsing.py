@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from pydantic import BaseModel
+
 from perdure.model.errors import InvalidConfiguration
 from perdure.spec.checking import check, entries_of, field_error, in_order, lines_of, source_of
 from perdure.spec.document import Lines
@@ -18,7 +20,7 @@ from perdure.spec.models.standing import CloudVolume, Gateway, KubernetesVolume,
 from perdure.spec.refusals import not_yet
 from perdure.spec.rules import rules_of
 from perdure.spec.salvage import partial
-from perdure.spec.wording import nearest
+from perdure.spec.wording import kind_of, nearest
 
 RunConfiguration: TypeAlias = Task | Service | DevEnvironment
 Configuration: TypeAlias = RunConfiguration | FleetConfiguration | VolumeFields | Gateway
@@ -54,7 +56,7 @@ def parse(mapping: object, lines: Lines | None = None, *, submitted: bool = Fals
         hint = "run it as a service, with the model and resources that the preset would find"
         raise _refused(entries, "type", "is preset, and presets are not supported", hint, lines)
     model = RUN_TYPES.get(found) or _OTHER_TYPES.get(found) or _volume(entries, lines)
-    return check(model, entries, lines, rules_of(model, submitted=submitted))
+    return check(model, entries, lines, rules_of(model, submitted=submitted), _others(model))
 
 
 def parse_run(mapping: object, lines: Lines | None = None, *, submitted: bool = False) -> RunConfiguration:
@@ -70,7 +72,7 @@ def parse_run(mapping: object, lines: Lines | None = None, *, submitted: bool = 
         hint = f"a run is a {', '.join(RUN_TYPES)}"
         raise _refused(entries, "type", f"is {found}, which is not a run", hint, lines)
     model = RUN_TYPES[found]
-    return check(model, entries, lines, rules_of(model, submitted=submitted))
+    return check(model, entries, lines, rules_of(model, submitted=submitted), _others(model))
 
 
 def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfiguration:
@@ -84,7 +86,8 @@ def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfigurati
     found = _type(entries, lines)
     if found != "fleet":
         raise _refused(entries, "type", f"is {found}, where fleet is wanted", None, lines)
-    fleet = check(FleetConfiguration, entries, lines, rules_of(FleetConfiguration, submitted=True))
+    rules = rules_of(FleetConfiguration, submitted=True)
+    fleet = check(FleetConfiguration, entries, lines, rules, _others(FleetConfiguration))
     if errors := not_yet(fleet):
         located = [lines.locate(error) for error in errors] if lines else errors
         raise InvalidConfiguration(in_order(located), source=source_of(mapping))
@@ -108,6 +111,11 @@ def parse_flags(mapping: object, kind: str = "task", lines: Lines | None = None)
         InvalidConfiguration: with every mistake in what is given, by its path: ``resources.gpu``.
     """
     return check(partial(RUN_TYPES[kind]), entries_of(mapping), lines or lines_of(mapping))
+
+
+def _others(model: type[BaseModel]) -> tuple[type[BaseModel], ...]:
+    kinds = {**RUN_TYPES, **_OTHER_TYPES, **_VOLUMES}.values()
+    return tuple(kind for kind in kinds if kind_of(kind) != kind_of(model))
 
 
 def _type(entries: Mapping[str, object], lines: Lines | None) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -13,12 +13,58 @@ from perdure.model.errors import FieldError
 from perdure.spec.document import Lines, Path
 from perdure.spec.grammar.base import told
 
+RENAMED = {
+    "termination_idle_time": "idle_duration",
+    "retry_policy": "retry",
+    "spot": "spot_policy",
+    "pool_name": "fleets",
+    "default_pool": "fleets",
+    "replica": "replicas",
+}
+"""What old files, and hasty hands, write for a field."""
+
+EXAMPLES = {
+    "arn": "arn: arn:aws:acm:eu-west-1:1:certificate/x",
+    "backend": "backend: aws",
+    "cron": 'cron: "15 23 * * *"',
+    "fleet": "fleet: my-fleet",
+    "format": "format: openai",
+    "header": "header: Authorization",
+    "hostname": "hostname: 10.0.0.7",
+    "hosts": "hosts: [10.0.0.7]",
+    "identity_file": "identity_file: ~/.ssh/id_ed25519",
+    "instance": "instance: 0",
+    "instance_path": "instance_path: /mnt/data",
+    "key": "key: HF_TOKEN",
+    "local_path": "local_path: .",
+    "metric": "metric: rps",
+    "min_gpu_utilization": "min_gpu_utilization: 10",
+    "name": "name: my-name",
+    "password": "password: ${{ secrets.password }}",
+    "path": "path: /data",
+    "port": "port: 8000",
+    "profiles": "profiles: [{name: large, max_price: 2}]",
+    "region": "region: eu-west-1",
+    "rps": "rps: 10",
+    "run": "run: prepare",
+    "schedule": 'schedule: {cron: "15 23 * * *"}',
+    "size": "size: 100GB..",
+    "target": "target: 10",
+    "time_window": "time_window: 30m",
+    "url": "url: https://example.com/hook",
+    "user": "user: ubuntu",
+    "username": "username: me",
+    "value": "value: text",
+}
+"""What to write where a field is missing, or is not the mapping it should be."""
+
 
 class Wording:
     """Of the mistakes in one mapping.
 
     Args:
         known: by the id of a mapping in it, the model it was held to: ``Written`` leaves it behind.
+        others: the models of other kinds of configurations, whose fields may have been meant.
     """
 
     def __init__(
@@ -27,16 +73,23 @@ class Wording:
         mapping: Mapping[str, object],
         known: Mapping[int, type[BaseModel]],
         lines: Lines | None,
+        others: Sequence[type[BaseModel]] = (),
     ):
         self._model = model
         self._mapping = mapping
         self._known = known
         self._lines = lines
+        self._others = others
         self.meant: list[Path] = []
         """Fields that were probably meant by keys that are not known."""
 
-    def error(self, detail: ErrorDetails) -> FieldError:
-        steps = steps_of(detail)
+    def errors(self, details: Sequence[ErrorDetails]) -> list[FieldError]:
+        """One for each, but of what is wrong with both ends of one short form."""
+        errors = [self._error(detail) for detail in details]
+        return list({(error.path, error.message): error for error in errors}.values())
+
+    def _error(self, detail: ErrorDetails) -> FieldError:
+        steps = self._written(detail)
         unknown = detail["type"] == "extra_forbidden"
         message, hint = self._unknown_key(steps) if unknown else _in_words(detail)
         place = self._lines.at(steps, key=unknown) if self._lines else None
@@ -48,20 +101,50 @@ class Wording:
             column=place.column if place else None,
         )
 
+    def _written(self, detail: ErrorDetails) -> Path:
+        """The path as far as it is in what the user wrote: a short form has no fields."""
+        steps = steps_of(detail)
+        inside: object = self._mapping
+        for length, step in enumerate(steps):
+            inner = _inside(inside, step)
+            last = length == len(steps) - 1
+            if inner is None and not (last and isinstance(inside, Mapping | list)):
+                return steps if isinstance(inside, Mapping) and step in inside else steps[:length]
+            inside = inner
+        return steps
+
     def _unknown_key(self, steps: Path) -> tuple[str, str | None]:
         parent: object = self._mapping
         for step in steps[:-1]:
             parent = _inside(parent, step)
         owner = self._model if len(steps) == 1 else self._known.get(id(parent))
         names = sorted(owner.model_fields) if owner else []
-        if meant := closest(str(steps[-1]), names):
+        name = str(steps[-1])
+        message = "is not a key known here"
+        renamed = RENAMED.get(name)
+        if meant := renamed if renamed in names else closest(name, names):
             self.meant.append((*steps[:-1], meant))
-            return "is not a key known here", f"did you mean {meant}?"
-        return "is not a key known here", f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else None
+            return message, f"did you mean {meant}?"
+        if len(steps) == 1:
+            kinds = dict.fromkeys(kind_of(other) for other in self._others if name in other.model_fields)
+            return message, f"it is for {', '.join(kinds)} only" if kinds else _known(names)
+        if steps[0] in ("groups", "replicas") and name in self._model.model_fields:
+            return message, f"it is for the whole {kind_of(self._model)}: write it further out"
+        return message, _known(names)
+
+
+def _known(names: list[str]) -> str | None:
+    return f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else None
+
+
+def kind_of(model: type[BaseModel]) -> str:
+    """The ``type`` of the configurations of this model; of another one, its name."""
+    field = model.model_fields.get("type")
+    return str(get_args(field.annotation)[0]) if field is not None else model.__name__
 
 
 def steps_of(detail: ErrorDetails) -> Path:
-    """Where it is in what the user wrote: without the marks of pydantic's and our own unions."""
+    """Where it is: without the marks of pydantic's and our own unions."""
     return tuple(
         step for step in detail["loc"] if not (isinstance(step, str) and (step.startswith("<") or step == "[key]"))
     )
@@ -87,7 +170,7 @@ def nearest(word: str, known: list[str]) -> str | None:
 def closest(word: str, known: list[str]) -> str | None:
     word = word[:60].lower()
     for spelling in (word.replace("-", "_"), word.replace("_", "-"), word):
-        if close := get_close_matches(spelling, known, n=1, cutoff=0.6):
+        if close := get_close_matches(spelling, known, n=1, cutoff=0.75):
             return close[0]
     return None
 
@@ -101,32 +184,37 @@ def _inside(value: object, step: str | int) -> object:
 
 def _in_words(detail: ErrorDetails) -> tuple[str, str | None]:
     context: dict[str, Any] = detail.get("ctx", {})
-    given = told(detail["input"])
+    value = detail["input"]
+    given = f"{value:g}" if isinstance(value, float) else told(value)
+    steps = steps_of(detail)
+    example = EXAMPLES.get(str(steps[-1])) if steps else None
     match detail["type"]:
         case "perdure":
             return str(context.get("text", detail["msg"])), context.get("hint")
         case "missing":
-            return "is missing", None
-        case "extra_forbidden":
-            return "is not a key known here", None
+            return "is missing", f"such as {example}" if example else None
         case "literal_error":
             wanted = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-            hint = nearest(str(detail["input"]), wanted.split(", ")) if isinstance(detail["input"], str) else None
-            return f"is {given}, where one of {wanted} is wanted", hint
+            hint = nearest(value, wanted.split(", ")) if isinstance(value, str) else None
+            return f"is {given}, where {'one of ' if ', ' in wanted else ''}{wanted} is wanted", hint
         case "greater_than_equal":
-            return f"is {given}: at least {context['ge']} is wanted", None
+            return f"is {given}: at least {context['ge']:g} is wanted", None
         case "less_than_equal":
-            return f"is {given}: at most {context['le']} is allowed", None
+            return f"is {given}: at most {context['le']:g} is allowed", None
         case "greater_than":
-            return f"is {given}: more than {context['gt']} is wanted", None
+            return f"is {given}: more than {context['gt']:g} is wanted", None
         case "list_type" | "tuple_type":
             hint = "write it as a list: each item in its own line, after `- `"
-            return f"is {given}, where a list is wanted", hint if detail["input"] is not None else None
+            return f"is {given}, where a list is wanted", hint if value is not None else None
         case "dict_type" | "model_type" | "model_attributes_type":
-            return f"is {given}, where a mapping is wanted", None
+            return f"is {given}, where a mapping is wanted", f"such as {example}" if example else None
+        case "string_too_short":
+            return "is empty", None
+        case "string_too_long":
+            return f"is longer than {context['max_length']} characters", None
         case "too_short":
             return "is empty: at least one item is wanted", None
         case "too_long":
-            return f"has too many items: at most {context.get('max_length')} allowed", None
+            return f"has too many items: at most {context['max_length']} are allowed", None
         case _:
             return detail["msg"][:1].lower() + detail["msg"][1:], None

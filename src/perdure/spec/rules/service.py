@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from perdure.spec.models.profile import RetrySpec
-from perdure.spec.models.service import ReplicaGroup, Scaling, Service
+from perdure.spec.models.service import ReplicaGroup, ReplicaRange, Scaling, Service
 from perdure.spec.rules.base import Problem, Problems, Rule, Rules, looks_at, twice
 from perdure.spec.rules.run import RUN, same_name, unfit_for_default_image
 
@@ -33,8 +33,7 @@ def a_service_has_something_to_run(service: Service) -> Problems:
 @looks_at("replicas", "scaling", "groups")
 def a_range_of_replicas_scales(service: Service) -> Problems:
     if not service.replica_groups:
-        size = service.replica_range
-        yield from _scaling(size.words(), size.fixed, service.scaling, "scaling")
+        yield from _scaling(service.replica_range, service.scaling, "replicas", "scaling")
 
 
 @looks_at("rate_limits[].prefix")
@@ -60,13 +59,13 @@ def a_body_is_sent_with_a_method_that_has_one(service: Service) -> Problems:
             yield Problem(f"probes[{index}].body", f"is given with method: {probe.method}, which sends none", hint)
 
 
-def _scaling(count: str, fixed: bool, scaling: Scaling | None, path: str) -> Iterator[Problem]:
-    """A range scales, and needs to be told how; a number does not."""
-    if scaling is None and not fixed:
-        hint = "say when: scaling: {metric: rps, target: 10}"
-        yield Problem(path, f"is missing: there may be {count} replicas", hint)
-    if scaling is not None and fixed:
-        yield Problem(path, f"is given, but the number of replicas is always {count}", "give a range: 1..4")
+def _scaling(size: ReplicaRange, scaling: Scaling | None, count: str, path: str) -> Iterator[Problem]:
+    """A range scales, and needs to be told how; a number does not. ``count`` is the path of the range."""
+    if scaling is None and not size.fixed:
+        hint = "add scaling: {metric: rps, target: 10}"
+        yield Problem(count, f"is {size.words()}, and no scaling says when there are more or fewer", hint)
+    if scaling is not None and size.fixed:
+        yield Problem(path, f"is given, but the number of replicas is always {size.words()}", "give a range: 1..4")
 
 
 # ── its groups ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -111,7 +110,8 @@ def groups_have_a_size(service: Service) -> Problems:
 @looks_at_groups("count", "replicas", "scaling")
 def a_group_of_a_range_scales(service: Service) -> Problems:
     for path, group in each_group(service):
-        yield from _scaling(group.size.words(), group.size.fixed, group.scaling, f"{path}.scaling")
+        count = "count" if group.replicas is None else "replicas"
+        yield from _scaling(group.size, group.scaling, f"{path}.{count}", f"{path}.scaling")
 
 
 @looks_at_groups("commands", "image", service=("image",))
