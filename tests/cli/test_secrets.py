@@ -130,3 +130,20 @@ def test_a_pasted_value_of_several_lines_is_refused_not_cut():
     assert "more than one line was typed" in shown
     assert "BEGIN" not in shown
     assert "second" not in shown
+
+
+@pytest.mark.parametrize("option", [["--project", "other"], ["--json"]])
+def test_an_option_that_would_be_lost_in_front_of_the_command_is_refused(
+    perdure: Program, fake: FakeClient, option: list[str]
+):
+    ended = perdure("secret", *option, "set", "key", "x")
+    assert ended.code == 2
+    assert f"{option[0]} stands behind the command" in ended.err
+    assert fake.secrets.values == {}
+
+
+@pytest.mark.parametrize("words", [[], ["set"], ["get"], ["list"], ["delete"]])
+def test_every_command_has_help(perdure: Program, words: list[str]):
+    ended = perdure("secret", *words, "--help")
+    assert ended.code == 0
+    assert "Usage: perdure secret" in ended.out

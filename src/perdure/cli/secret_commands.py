@@ -22,6 +22,13 @@ def secret(context: typer.Context, project: Project = "main", json: Json = False
     """Keep passwords and keys for runs, under names: set, get, list or delete one."""
     if context.invoked_subcommand is None:
         list_secrets(project, json=json)
+        return
+    for option in ("project", "json"):
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":  # or a value would go to another project unnoticed
+            context.fail(
+                f"--{option} stands behind the command: perdure secret {context.invoked_subcommand} … --{option}"
+            )
 
 
 @app.command("set", epilog="perdure secret set hf-token - < token.txt")
@@ -40,8 +47,7 @@ def set_secret(
 ) -> None:
     """Give a secret a value, or another one than before. Jobs that start from now on get it.
 
-    A value that is written here is read by whoever reads this shell's history; one that is asked for, or comes from
-    stdin, is not.
+    A value that is written here stays in this shell's history; one that is asked for, or piped in, does not.
     """
     from perdure.cli.secrets import give
 
