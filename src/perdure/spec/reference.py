@@ -34,7 +34,7 @@ checks a file against all of this, and [an editor](editors.md) can while you wri
 - *ours*: dstack does not have this field.
 - *not yet*: it is read and checked, and a run that asks for it is refused when it is submitted.
 - A default of — means none: nothing of the kind holds until you write it.
-- `null` means the same as leaving a field out, wherever it may be left out.
+- `null` means the same as leaving a field out, unless its row says otherwise.
 
 This page is made from the models that read your files: `python -m perdure.spec.reference > docs/reference.md`.
 """
@@ -42,7 +42,7 @@ This page is made from the models that read your files: `python -m perdure.spec.
 _RUN = "And all fields of [every run](#every-run)."
 _PROFILE = "And all fields of [runs and profiles](#runs-and-profiles)."
 _PLACEMENT = "And all fields of [runs, profiles and fleets](#runs-profiles-and-fleets)."
-_WAITS = "This version reads and checks it, and cannot have it yet."
+_WAITS = "This version reads and checks it, and can do no more with it yet."
 _SECTIONS: tuple[tuple[str, type[BaseModel], str], ...] = (
     ("task", Task, _RUN),
     ("service", Service, _RUN),

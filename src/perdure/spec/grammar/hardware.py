@@ -224,4 +224,4 @@ class ResourcesSpec(Written):
         BeforeValidator(read_disk),
         Short(MEMORY | {"type": ["number", "string", "null"]}, ends(MEMORY_END)),
     ] = DiskSpec(size=MemoryRange(min=100))
-    """Of the machine; ``100GB..`` if unset."""
+    """Of the machine; ``100GB..`` if unset. null: any."""

@@ -128,7 +128,7 @@ class Gateway(Written):
     """Whether it can be reached from everywhere."""
 
     certificate: Certificate | None = LetsEncrypt(type="lets-encrypt")
-    """Of HTTPS; null: none."""
+    """For HTTPS. Unset: one of Let's Encrypt; null: none."""
 
     replicas: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
     """How many machines; ``1`` if unset."""
