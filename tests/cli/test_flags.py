@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_a_flag_is_a_place_in_the_configuration(
 
 @pytest.mark.parametrize("flag", [*RUN_FLAGS, *OFFER_FLAGS], ids=lambda flag: flag.name)
 def test_every_flag_is_of_a_field_that_runs_have(flag: Flag):
-    value = True if flag.switch is not None else ["@!"] if flag.many else "@!"
+    value = True if flag.switch is not None else ["@!"] if flag.many else "\0"
     given = written([(flag, value)])
     try:
         parse_flags(given.mapping)
@@ -95,6 +96,7 @@ def test_every_flag_is_of_a_field_that_runs_have(flag: Flag):
         "--no-retry --retry-duration 1h",
         "--dont-destroy --idle-duration 5m",
         "--reuse --creation-policy reuse",
+        "--repo . --no-repo",
         "--profile large --no-profile",
     ],
 )
@@ -113,6 +115,23 @@ def test_a_wrong_flag_is_named_beside_the_mistakes_of_the_file(perdure: Program,
     assert "the command line: --backend: is not a backend we know: 'nope'" in ended.err
     assert "<stdin>:4:8: nodes: is 'x'" in ended.err
     assert fake.planned == []
+
+
+def test_a_repository_is_looked_for_from_here(perdure: Program, fake: FakeClient, tmp_path: Path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/train.py").write_text("print()")
+    subprocess.run(["git", "init", "-q", tmp_path / "code"], check=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/run.yml").write_text(GOOD + "repos: [gone]\n")
+    arguments = ("apply", "-f", "other/run.yml", "-y", "-d")
+    assert perdure(*arguments, "-P", "code").code == 0
+    assert perdure(*arguments, "--no-repo").code == 0
+    one, none = fake.applied
+    assert one.flags == {"repos": [str(tmp_path / "code")]}
+    assert (none.flags, none.code) == ({"repos": []}, ())
+    assert [code.kind for code in one.code] == ["repo"]
+    ended = perdure(*arguments, "-P", "nowhere")
+    assert (ended.code, "the command line: --repo: there is no" in ended.err) == (1, True)
 
 
 def test_an_empty_value_is_a_value(perdure: Program, fake: FakeClient):
@@ -231,3 +250,23 @@ def test_the_plan_says_which_flag_or_profile_has_a_value_and_stays_short(perdure
     assert "Max price    v" in said
     assert "Python" not in said
     assert "1 more value is in force: --explain shows all" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        ("apply --profile l", ["large"]),
+        ("validate --profile ", ["large", "patient"]),
+        ("apply --spot-policy ", ["auto", "on-demand", "spot"]),
+        ("offer --creation-policy reuse-", ["reuse-or-create"]),
+    ],
+)
+def test_values_of_flags_are_completed(
+    perdure: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, known: list[str]
+):
+    (tmp_path / ".perdure").mkdir()
+    (tmp_path / ".perdure/profiles.yml").write_text(PROFILES)
+    monkeypatch.setenv("_PERDURE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"perdure {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
+    assert sorted(perdure().out.split()) == known

@@ -125,8 +125,9 @@ async def _prepared(options: ApplyOptions, written: Written) -> Prepared:
     merged = written.merged
     name: str = merged.get("name") or random_name()
     check_names(options.project, name)
-    values = environment(merged, options.env)
-    parts = await asyncio.to_thread(look, merged, written.source.folder)
+    with written.placed():
+        values = environment(merged, options.env)
+        parts = await asyncio.to_thread(look, merged, written.source.folder)
     return Prepared(name, {**written.document, "name": name}, values, parts)
 
 

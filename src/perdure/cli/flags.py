@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +36,9 @@ class Flag:
     switch: object = None
     """What it writes, if it takes no value."""
 
+    read: Callable[[Any], object] | None = None
+    """Makes of the value what it writes, if that is not the value itself."""
+
     complete: Callable[[typer.Context, str], list[str]] | None = None
     panel: str | None = None
     """Under which heading ``--help`` shows it; None: with the command's own options."""
@@ -42,6 +46,12 @@ class Flag:
     @property
     def parameter(self) -> str:
         return self.name.strip("-").replace("-", "_")
+
+    def written(self, value: Any) -> object:
+        """What it writes, given this value."""
+        if self.switch is not None:
+            return self.switch
+        return value if self.read is None else self.read(value)
 
     def declared(self) -> inspect.Parameter:
         """As Typer wants it: an argument of the command's function."""
@@ -74,6 +84,11 @@ class Given:
     def flag_of(self, path: str) -> str | None:
         """The flag that wrote the field at ``path``, or the one that holds it (``backends[1]``)."""
         return next((name for outer, name in self.names.items() if _inside(path, outer)), None)
+
+
+def _repo(path: str) -> list[str]:
+    """A folder is meant from here, not from where the configuration is."""
+    return [path if "://" in path or path.startswith("git@") else str(Path(path).expanduser().absolute())]
 
 
 def _panel(title: str, *flags: Flag) -> tuple[Flag, ...]:
@@ -123,6 +138,11 @@ ENDURANCE = _panel(
     Flag("--retry-duration", "retry.duration", "Try again for: 1h, 2d", "DURATION"),
     Flag("--priority", "priority", "0 to 100: who waits with more is served first.", "NUMBER"),
 )
+CODE = _panel(
+    "What goes along",
+    Flag("--repo", "repos", "This folder with a Git repository, instead of `repos:`.", "PATH", "-P", read=_repo),
+    Flag("--no-repo", "repos", "No repository.", switch=[]),
+)
 PORTS = _panel(
     "Where it may run",
     Flag("--port", "ports", "8000, or 80:8000 (here:there). Repeatable.", "PORT", "-p", many=True),
@@ -130,7 +150,7 @@ PORTS = _panel(
 
 NAME = Flag("--name", "name", "The run's name; by default the one in the file, or a new one.", "NAME", "-n")
 
-RUN_FLAGS = (NAME, *HARDWARE, *PLACEMENT, *ENDURANCE, *PORTS)
+RUN_FLAGS = (NAME, *HARDWARE, *PLACEMENT, *ENDURANCE, *PORTS, *CODE)
 """Of ``apply``."""
 
 OFFER_FLAGS = (*HARDWARE, *PLACEMENT)
@@ -172,7 +192,7 @@ def written(given: Iterable[tuple[Flag, Any]]) -> Given:
         inner = found.mapping
         for step in outer:
             inner = inner.setdefault(step, {})
-        inner[last] = value if flag.switch is None else flag.switch
+        inner[last] = flag.written(value)
     return found
 
 

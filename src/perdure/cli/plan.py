@@ -17,6 +17,9 @@ from perdure.spec.shown import brief
 
 OFFERS_SHOWN = 3
 
+TOLD_BY_CODE = ("files", "repos")
+"""Fields of which ``code`` says more: how many files go along, and how large they are."""
+
 WIDE = 96
 """Columns of a terminal that two columns of values fit on, each value of at most ``SHORT`` characters."""
 
@@ -34,7 +37,7 @@ def show_plan(
 ) -> None:
     """What somebody should know before saying yes, what goes along, then ``offers`` of the offers, or why there are
     none. ``flags``: to call them as they were given."""
-    values = brief(plan.effective)
+    values = [one for one in brief(plan.effective) if one.path not in TOLD_BY_CODE]
     given = {one.label.lower() for one in values}
     ours = [("Run", plan.name), ("Project", project), ("User", user)]
     shown = [(name, value) for name, value in ours if name.lower() not in given]

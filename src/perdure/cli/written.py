@@ -69,6 +69,14 @@ class Written:
             raise InvalidConfiguration(self.reading.invalid)
 
     @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Mistakes found in ``merged`` leave this block as mistakes of the layer that they are in."""
+        try:
+            yield
+        except InvalidConfiguration as error:
+            raise InvalidConfiguration([self.reading.layered.placed(one) for one in error.errors]) from error
+
+    @contextmanager
     def explained(self) -> Iterator[None]:
         """Mistakes that leave this block are shown, each with the line that it is about.
 
