@@ -163,8 +163,9 @@ def test_a_pull_shows_its_progress_and_survives_the_worker(
 ):
     with Gate(registry, LAYER // 2) as gate:
         image = f"{gate.registry.host}/{PRIVATE}"
-        path = write(stack, "pulled", "wc -c < /layer", image=image, registry_auth=LOGIN)
-        submit(stack, path, "-e", f"REGISTRY_PASSWORD={registry.password}")
+        stack.ok("secret", "set", "registry-password", registry.password)
+        login = {"username": "ada", "password": "${{ secrets.registry-password }}"}
+        submit(stack, write(stack, "pulled", "wc -c < /layer", image=image, registry_auth=login))
 
         def pulled() -> bool:
             (run,) = [run for run in json.loads(stack.ok("ps", "--json"))["runs"] if run["name"] == "pulled"]
