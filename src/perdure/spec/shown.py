@@ -103,8 +103,8 @@ def _row(path: str, label: str, said: str, value: object, layered: Layered) -> E
 
 
 def _data(name: str, value: object) -> Any:
-    """As JSON; off is null."""
-    if name == "env":
-        return sorted(value) if is_mapping(value) else []
+    """As JSON; off is null, and so is what is too long."""
+    if name == "env" and is_mapping(value):
+        value = list(value)
     found = None if value == OFF or isinstance(value, Said) else to_jsonable_python(value)
     return found if len(json.dumps(found)) <= _MOST_DATA else None

@@ -12,7 +12,7 @@ from perdure.model.durations import in_words
 from perdure.spec.grammar.base import is_list, is_mapping
 from perdure.spec.grammar.env import Supplied
 from perdure.spec.grammar.hardware import CpuSpec, DiskSpec, GpuSpec, ResourcesSpec
-from perdure.spec.grammar.mounts import FileMapping, HostMount, NetworkMount
+from perdure.spec.grammar.mounts import FileMapping, HostMount, NetworkMount, RepoSpec
 from perdure.spec.grammar.names import Reference
 from perdure.spec.grammar.ports import PortMapping
 from perdure.spec.grammar.ranges import CountRange, MemoryRange
@@ -121,6 +121,8 @@ def _of_model(name: str, value: BaseModel) -> str:
             return f"{value.name if isinstance(value.name, str) else '|'.join(value.name)}:{value.path}"
         case FileMapping():
             return f"{value.local_path}:{value.path}"
+        case RepoSpec():
+            return value.local_path or value.url or UNSET
         case RegistryAuthSpec():
             return f"as {value.username}"
         case _:
