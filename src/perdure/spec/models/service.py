@@ -28,7 +28,9 @@ from perdure.spec.grammar.ranges import COUNT, CountRange, bounds
 from perdure.spec.models.run import Commands, RunFields
 from perdure.spec.models.traffic import Model, Probe, RateLimit
 
-_HTTPS = scalar("true, false or auto", "boolean", "string", pattern=f"{SWITCH_WORDS}|auto", examples=["auto"])
+_HTTPS = scalar(
+    "true, false or auto", "boolean", "integer", "string", pattern=f"{SWITCH_WORDS}|auto", examples=["auto"]
+)
 _WINDOW = scalar("duration", "integer", "string", "null", examples=["30s", "60s", "300s"])
 
 
