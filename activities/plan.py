@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from temporalio import activity
@@ -15,6 +16,7 @@ from perdure.core.allocation import Wish
 from perdure.core.choices import Choice, choices, failures, placeable
 from perdure.model.api import LIST_OFFERS, PLAN, OfferQuery, OfferRows, Plan, PlannedOffer, PlanRequest
 from perdure.model.errors import InvalidConfiguration
+from perdure.model.origins import EffectiveValue
 from perdure.model.resources import Offer, OfferFailure, Requirements
 from perdure.spec import offer_requirements, parse_fleet, resolve
 from perdure.spec.effective import EffectiveRun
@@ -56,7 +58,7 @@ class Planning:
         return Plan(
             name=name,
             kind=policy.kind,
-            effective=under_fleet(run.shown, parse_fleet(fleet), found[0].fleet.name) if fleet else run.shown,
+            effective=_on_fleet(run, fleet, found[0].fleet.name) if fleet else run.shown,
             requirements=policy.requirements,
             nodes=policy.nodes,
             offers=_planned(found[: request.max_offers]),
@@ -112,6 +114,14 @@ class Planning:
 
     def _offers(self, requirements: Requirements) -> Iterable[Offer]:
         return offered(self.world, requirements)
+
+
+def _on_fleet(run: EffectiveRun, fleet: dict[str, Any], name: str) -> tuple[EffectiveValue, ...]:
+    """What is in force on the fleet that would be taken first; one that cannot be read any more adds nothing."""
+    try:
+        return under_fleet(run.shown, parse_fleet(fleet), name)
+    except InvalidConfiguration:
+        return run.shown
 
 
 def _planned(found: Iterable[Choice]) -> tuple[PlannedOffer, ...]:

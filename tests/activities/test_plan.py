@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from uuid import uuid4
+
 from activities.plan import Planning
+from activities.runs import Runs
 from perdure.model.api import OfferQuery, PlanRequest
+from perdure.model.messages import ResolveRun
 from tests.activities.bench import Bench
 
 HELLO = {"type": "task", "name": "hello", "commands": ["echo hello"]}
@@ -62,6 +67,46 @@ async def test_sealed_names_count_as_given(bench: Bench) -> None:
     assert without.errors
     given = await bench.call(steps.plan, PlanRequest(project="main", configuration=wants, have_env=("TOKEN",)))
     assert given.errors == ()
+
+
+async def test_a_plan_goes_by_flags_profile_and_fleet(bench: Bench) -> None:
+    fleet = """{"type": "fleet", "nodes": "0..4", "idle_duration": "1h", "tags": {"team": "ml"}}"""
+    await bench.execute("UPDATE fleets SET configuration = CAST(:fleet AS jsonb)", fleet=fleet)
+    request = PlanRequest(
+        project="main",
+        configuration=HELLO,
+        flags={"resources": {"cpu": "1.."}},
+        profile={"name": "short", "max_duration": "1h"},
+    )
+    plan = await bench.call(Planning(bench.world).plan, request)
+    assert plan.requirements.cpu.min == 1
+    shown = {one.path: (one.value, one.origin.words()) for one in plan.effective}
+    assert shown["resources.cpu"] == ("1..", "--cpu")
+    assert shown["max_duration"] == ("1h", "profile short")
+    assert shown["idle_duration"] == ("1h", "fleet local")
+    assert shown["tags.team"] == ("ml", "fleet local")
+
+
+async def test_a_plan_says_which_layer_a_mistake_is_in(bench: Bench) -> None:
+    request = PlanRequest(project="main", configuration=HELLO, flags={"nodes": 0}, profile={"max_price": 0})
+    plan = await bench.call(Planning(bench.world).plan, request)
+    assert {(error.layer, error.path) for error in plan.errors} == {("flag", "nodes"), ("profile", "max_price")}
+
+
+async def test_a_fleet_that_cannot_be_read_any_more_stops_no_plan(bench: Bench) -> None:
+    await bench.execute('UPDATE fleets SET configuration = CAST(\'{"type": "flet"}\' AS jsonb)')
+    plan = await bench.call(Planning(bench.world).plan, PlanRequest(project="main", configuration=HELLO))
+    assert (plan.errors, plan.total_offers) == ((), 1)
+
+
+async def test_a_run_is_resolved_with_its_layers(bench: Bench) -> None:
+    request = {"configuration": HELLO, "flags": {"priority": 7}, "profile": {"max_duration": "1h"}}
+    wanted = ResolveRun(
+        workflow_id="run/main/hello", run_id=uuid4(), request=request, submitted_at=datetime.now(UTC)
+    )
+    resolved = await bench.call(Runs(bench.world).resolve_run, wanted)
+    assert resolved.policy is not None
+    assert resolved.policy.priority == 7
 
 
 async def test_offers_are_listed_for_requirements_alone(bench: Bench) -> None:
