@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from perdure.model.durations import in_words
-from perdure.spec.grammar import base, cron, durations, env, hardware, mounts, names, ports, ranges
+from perdure.spec.grammar import base, cron, durations, env, fleets, hardware, mounts, names, ports, ranges
 from perdure.spec.models import fleet
 
 
@@ -484,11 +484,11 @@ def test_words(grammar: Callable[[object], object], written: object, meant: obje
         (cron.cron_list, "0 0 30 2 *"),
         (cron.cron_list, ["0 0 * * *"] * 101),
         (cron.cron_list, 5),
-        (fleet.private_address, "8.8.8.8"),
-        (fleet.private_address, "foo"),
-        (fleet.private_network, "8.8.8.0/24"),
-        (fleet.read_blocks, 0),
-        (fleet.read_blocks, "foo"),
+        (fleets.private_address, "8.8.8.8"),
+        (fleets.private_address, "foo"),
+        (fleets.private_network, "8.8.8.0/24"),
+        (fleets.read_blocks, 0),
+        (fleets.read_blocks, "foo"),
     ],
 )
 def test_wrong_words(grammar: Callable[[Any], object], written: object) -> None:
@@ -527,7 +527,16 @@ def test_nodes_of_a_fleet(written: object, low: int, target: int | None, high: i
 
 
 @pytest.mark.parametrize(
-    "written", [{"min": 3, "max": 2}, {"min": 2, "target": 1}, {"max": 1, "target": 2}, "..", -1, "x"]
+    "written",
+    [
+        {"min": 3, "max": 2},
+        {"min": 2, "target": 1},
+        {"max": 1, "target": 2},
+        {"max": 0, "target": 1},
+        "..",
+        -1,
+        "x",
+    ],
 )
 def test_what_are_no_nodes_of_a_fleet(written: object) -> None:
     assert refused(fleet.FleetConfiguration, {"type": "fleet", "nodes": written})

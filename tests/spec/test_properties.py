@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from perdure import spec
 from perdure.model.errors import InvalidConfiguration
+from perdure.spec import reading
 from perdure.spec.grammar import base, cron, durations, env, hardware, mounts, names, ports, ranges
 from perdure.spec.models import fleet, profile, run, service, traffic
 from tests.spec.grammars import hardware as some_hardware
@@ -140,11 +142,16 @@ def test_what_is_nearly_right_is_refused_in_words(grammar: str) -> None:
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
-def test_a_configuration_means_what_its_parts_mean(kind: str) -> None:
+def test_a_configuration_means_what_its_parts_mean_and_is_not_said_to_be_wrong(kind: str) -> None:
+    schema = Draft202012Validator(spec.json_schema(kind))
+
     @settings(max_examples=60)
     @given(kinds.KINDS[kind])
     def means(said: Any) -> None:
-        assert unmeant(spec.parse(said.written).model_dump(mode="json"), said.meaning) is None
+        found = reading.read(said.written)
+        assert unmeant(found.configuration.model_dump(mode="json"), said.meaning) is None
+        assert found.invalid == []
+        assert [error.message for error in schema.iter_errors(said.written)] == []
 
     means()
 

@@ -78,7 +78,7 @@ def offable() -> Grammar:
 
 def idle() -> Grammar:
     """As ``offable``, with negative numbers for off."""
-    return offable() | st.integers(-(10**6), -1).flatmap(lambda n: meaning("off", n, str(n), f"{n}h"))
+    return offable() | st.integers(-5000, -1).flatmap(lambda n: meaning("off", n, str(n), f"{n}h"))
 
 
 def memory(least: int = 0, most: int = 4096) -> Grammar:

@@ -123,10 +123,16 @@ class _EnvForms:
         return ENV_SCHEMA
 
 
+_SUPPLIED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"key": {"type": "string"}},
+    "required": ["key"],
+    "additionalProperties": False,
+}
 ENV_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "array", "items": {"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]*(=|$)"}},
-        {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+        {"type": "object", "additionalProperties": {"anyOf": [{"type": ["string", "number"]}, _SUPPLIED]}},
     ]
 }
 

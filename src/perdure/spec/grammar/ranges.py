@@ -31,7 +31,7 @@ def gigabytes(value: object) -> float:
 
 def bounds(value: object, parse: Callable[[object], object]) -> object:
     """The ``min`` and ``max`` of a range, from any of its forms; a mapping is left to its model."""
-    if isinstance(value, CountRange | MemoryRange):
+    if isinstance(value, Written):
         return value
     if isinstance(value, dict):
         return cast(object, value)
@@ -42,7 +42,7 @@ def bounds(value: object, parse: Callable[[object], object]) -> object:
             raise wrong(f"is {told(value)}, a range without an end", "write 2..8, 2.. or ..8")
         if high.startswith("."):  # a third dot is no decimal point
             raise wrong(f"is not a range: {told(value)}", "write 2..8, 2.. or ..8")
-        return {"min": parse(low) if low else None, "max": parse(high) if high else None}
+        return {end: parse(number) for end, number in (("min", low), ("max", high)) if number}
     exact = parse(value)
     return {"min": exact, "max": exact}
 
