@@ -11,13 +11,13 @@ from pydantic import BaseModel
 from perdure.model.durations import in_words
 from perdure.spec.grammar.base import is_list, is_mapping
 from perdure.spec.grammar.env import Supplied
+from perdure.spec.grammar.fleets import FleetNodes
 from perdure.spec.grammar.hardware import CpuSpec, DiskSpec, GpuSpec, ResourcesSpec
 from perdure.spec.grammar.mounts import FileMapping, HostMount, NetworkMount, RepoSpec
 from perdure.spec.grammar.names import Reference
 from perdure.spec.grammar.ports import PortMapping
 from perdure.spec.grammar.ranges import CountRange, MemoryRange
 from perdure.spec.interpolation import BadReference, Named, pieces
-from perdure.spec.models.fleet import FleetNodes
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import RegistryAuthSpec
 
