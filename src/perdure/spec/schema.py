@@ -20,7 +20,7 @@ from pydantic_core import core_schema
 from perdure.model.durations import in_words
 from perdure.spec.document import load_yaml
 from perdure.spec.grammar.base import TEXT_SCHEMA, not_empty, number, switch, text, whole
-from perdure.spec.grammar.forms import SWITCH, Schema, or_null, scalar
+from perdure.spec.grammar.forms import SHORT_SWITCH_WORDS, Schema, or_null, scalar
 from perdure.spec.models.fleet import FleetConfiguration
 from perdure.spec.models.profile import ProfilesFile
 from perdure.spec.models.standing import CloudVolume, Gateway, KubernetesVolume
@@ -103,7 +103,9 @@ _BASE_FORMS: dict[Callable[..., Any], Schema] = {
     number: scalar(
         "number", "number", "string", pattern=r"[+-]?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
     ),
-    switch: SWITCH | {"type": ["boolean", "integer", "string"], "pattern": f"{SWITCH['pattern']}|^[01yntfYNTF]$"},
+    switch: scalar(
+        "true or false", "boolean", "integer", "string", pattern=SHORT_SWITCH_WORDS, hint="write true or false"
+    ),
     text: TEXT_SCHEMA,
 }
 """The grammars that stand before a type of pydantic's own, which says the bounds."""

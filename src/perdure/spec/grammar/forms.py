@@ -22,6 +22,7 @@ def any_case(*words: str) -> str:
 
 
 SWITCH_WORDS = any_case("true", "yes", "on", "false", "no", "off")
+SHORT_SWITCH_WORDS = f"{SWITCH_WORDS}|[01yntfYNTF]"
 
 
 def scalar(

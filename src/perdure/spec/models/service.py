@@ -20,7 +20,7 @@ from perdure.spec.grammar.base import (
     wrong,
 )
 from perdure.spec.grammar.durations import Duration, seconds
-from perdure.spec.grammar.forms import SWITCH_WORDS, Short, scalar
+from perdure.spec.grammar.forms import SHORT_SWITCH_WORDS, Short, scalar
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import GroupName, Python, Reference, reference
 from perdure.spec.grammar.ports import PORT, PortMapping, port
@@ -29,7 +29,7 @@ from perdure.spec.models.run import Commands, RunFields
 from perdure.spec.models.traffic import Model, Probe, RateLimit
 
 _HTTPS = scalar(
-    "true, false or auto", "boolean", "integer", "string", pattern=f"{SWITCH_WORDS}|auto", examples=["auto"]
+    "true, false or auto", "boolean", "integer", "string", pattern=f"{SHORT_SWITCH_WORDS}|auto", examples=["auto"]
 )
 _WINDOW = scalar("duration", "integer", "string", "null", examples=["30s", "60s", "300s"])
 
