@@ -13,7 +13,7 @@ from perdure.model.ids import RunName, parse_run_workflow_id
 from perdure.model.messages import Nothing, Resolved, ResolveRun, RunRecord, RunRequest
 from perdure.spec import resolve
 from perdure.spec.effective import EffectiveRun
-from perdure.store import runs, secrets
+from perdure.store import recall, runs, secrets
 
 
 class Runs:
@@ -27,9 +27,10 @@ class Runs:
         name = parse_run_workflow_id(wanted.workflow_id)
         async with self._world.database.transaction() as tx:
             known = await runs.effective(tx, wanted.run_id)
+            progress = await recall.progress(tx, wanted.run_id) if known is not None else ()
             names = await secrets.names(tx, name.project) if name else set[str]()
         if known is not None:
-            return Resolved(policy=known.policy)
+            return Resolved(policy=known.policy, progress=progress)
         try:
             run = self._resolved(wanted, name, names)
         except InvalidConfiguration as error:

@@ -33,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
         RunRecord,
     )
     from perdure.model.names import INSTANCE_WORKFLOW, JOB_WORKFLOW, RUN_WORKFLOW, SIGNAL_STOP, SIGNAL_TELL
-    from perdure.model.statuses import ClaimStatus, RunStatus
+    from perdure.model.statuses import RunStatus
     from perdure.model.timing import Timing
 
     NEWS: TypeAdapter[Any] = TypeAdapter(RunNews)
@@ -159,7 +159,7 @@ class RunWorkflow:
         if resolved.policy is None:
             raise refusal(InvalidConfiguration(list(resolved.errors)))
         upsert(run_attributes(resolved.policy))
-        return core.new_run(resolved.policy)
+        return core.new_run(resolved.policy, resolved.progress)
 
     def _may_continue_as_new(self, state: core.RunState) -> bool:
         """Only when nothing is under way: a child started just before would be lost (measured)."""
@@ -245,8 +245,8 @@ class RunWorkflow:
             summary=f"claim {policy.nodes} node(s)",
         )
         known: tuple[Any, ...] = ()
-        if answer.status is ClaimStatus.RELEASED:
-            known = await self._known(state, command.replica, command.submission)
+        if answer.again:
+            known = await self._known(state, command.replica, command.submission, command.claim_id)
         self._inbox.append(
             happened.Placed(claim_id=command.claim_id, answer=answer, at=workflow.now(), known=known)
         )
@@ -322,9 +322,11 @@ class RunWorkflow:
         await tell([Nudge(workflow_id=target, news=wanted)])
         self._inbox.append(happened.Stopped(key=command.key))
 
-    async def _known(self, state: core.RunState, replica: int, submission: int) -> tuple[Any, ...]:
+    async def _known(
+        self, state: core.RunState, replica: int, submission: int, claim: UUID | None = None
+    ) -> tuple[Any, ...]:
         """What Postgres knows of one submission's jobs: for one that is found, not started, by this execution."""
-        request = CatchUp(run_id=state.policy.run_id, replica=replica, submission=submission)
+        request = CatchUp(run_id=state.policy.run_id, replica=replica, submission=submission, claim_id=claim)
         return (await transact(do.CATCH_UP, request, state.policy.timing, summary="how the jobs stand")).news
 
 

@@ -1,9 +1,8 @@
-"""What a run decides, rule by rule and by random interleavings."""
+"""What a run decides, rule by rule; ``test_lives`` has them all at once."""
 
 from __future__ import annotations
 
 import itertools
-import random
 
 import pytest
 
@@ -24,26 +23,7 @@ from perdure.model.statuses import (
     StopCriteria,
 )
 from tests.core.driven import ALL_RETRY, ERROR, Run, only
-from tests.core.simulation import START, World, play
-
-
-@pytest.mark.parametrize("block", range(20))
-def test_no_interleaving_breaks_an_invariant(block: int) -> None:
-    for seed in range(block * 500, (block + 1) * 500):
-        _play_and_check(seed)
-
-
-def _play_and_check(seed: int) -> None:
-    world: World | None = None
-    try:
-        world = play(seed)
-        world.check_at_rest()
-    except AssertionError as error:
-        trace = "\n".join(world.trace[-40:]) if world else ""
-        raise AssertionError(f"seed {seed}: {error}\n{trace}") from error
-
-
-# --- rules, one by one --------------------------------------------------------------------------------------------
+from tests.core.simulation import START
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -218,23 +198,8 @@ def test_nodes_that_never_started_are_given_back_after_the_others_have_ended() -
     assert close.status is RunStatus.TERMINATED
 
 
-def test_after_a_reset_finished_jobs_are_adopted_not_run_again() -> None:
-    run = Run(nodes=2)
-    answer = ClaimAnswer(status=ClaimStatus.RELEASED)
-    known = (run.ended(0), run.ended(1))
-    [close] = run.happen(happened.Placed(claim_id=run.claim, answer=answer, at=START, known=known))
-    assert close.status is RunStatus.DONE
-
-
 def test_every_run_reason_has_a_final_status() -> None:
     assert set(RUN_REASONS) == set(RunReason)
     assert set(JOB_REASONS) == set(JobReason)
     assert all(rule.status.final for rule in RUN_REASONS.values())
     assert all(rule.status.final for rule in JOB_REASONS.values())
-
-
-def test_state_survives_the_wire() -> None:
-    rng = random.Random(1)
-    for seed in range(200):
-        world = play(seed, steps=rng.randrange(1, 40))
-        assert core.RunState.model_validate(world.state.model_dump(mode="json")) == world.state

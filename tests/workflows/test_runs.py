@@ -172,31 +172,6 @@ async def test_a_job_out_of_reach_is_lost_and_its_block_is_quarantined(lab: Lab)
     await lab.at_rest()
 
 
-async def test_after_a_reset_nothing_runs_twice(lab: Lab) -> None:
-    from temporalio.api.common.v1 import WorkflowExecution
-    from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-
-    handle = await lab.submit("reset", nodes=2)
-    assert await lab.end(handle) == "done"
-    history = await handle.fetch_history()
-    completed = [
-        event.event_id for event in history.events if event.HasField("workflow_task_completed_event_attributes")
-    ]
-    await lab.client.workflow_service.reset_workflow_execution(
-        ResetWorkflowExecutionRequest(
-            namespace=lab.client.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=handle.id),
-            reason="test",
-            workflow_task_finish_event_id=completed[0],
-            request_id="reset-1",
-        )
-    )
-    again = lab.client.get_workflow_handle(handle.id)
-    assert await lab.end(again) == "done"
-    assert lab.hosts.runs() == {(0, 0, 0): 1, (0, 1, 0): 1}
-    await lab.at_rest()
-
-
 BAD_INPUTS = [
     [1],
     {"x": 1},

@@ -7,6 +7,7 @@ the same one.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -46,11 +47,13 @@ def fleet_workflow_id(project: str, name: str) -> str:
     return f"fleet/{project}/{name}"
 
 
+@lru_cache(4096)
 def job_id(run_id: UUID, replica: int, node: int, submission: int) -> UUID:
     """The submission's UUID: the agents' task id, and the key of its log."""
     return uuid5(run_id, f"job {replica}-{node} {submission}")
 
 
+@lru_cache(4096)
 def claim_id(run_id: UUID, replica: int, submission: int, attempt: int) -> UUID:
     """One claim per try to place one submission of one replica."""
     return uuid5(run_id, f"claim {replica} {submission} {attempt}")

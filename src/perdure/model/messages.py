@@ -78,11 +78,23 @@ class ResolveRun(Message):
     submitted_at: datetime
 
 
+class Progress(Message):
+    """How far one replica of a run had come: its latest claim, made by an execution that a Temporal reset has
+    ended."""
+
+    replica: int
+    submission: int
+    attempt: int
+    clock: datetime | None = None
+    """When the submission before it failed."""
+
+
 class Resolved(Message):
-    """Either a policy or every mistake."""
+    """Either a policy or every mistake. ``progress``: of a run that was resolved before, and made claims."""
 
     policy: RunPolicy | None = None
     errors: tuple[FieldError, ...] = ()
+    progress: tuple[Progress, ...] = ()
 
 
 class RunRecord(Message):
@@ -100,11 +112,15 @@ class RunRecord(Message):
 
 
 class CatchUp(Message):
-    """Ask how a run's jobs stand, as Postgres knows it; ``submission`` None: the latest of each."""
+    """Ask how a run's jobs stand, as Postgres knows it; ``submission`` None: the latest of each.
+
+    ``claim_id``: only those that were started on this claim.
+    """
 
     run_id: UUID
     replica: int | None = None
     submission: int | None = None
+    claim_id: UUID | None = None
 
 
 class Caught(Message):
@@ -145,6 +161,9 @@ class ClaimAnswer(Message):
     placements: tuple[Placement, ...] = ()
     message: str = ""
     tried: tuple[OfferFailure, ...] = ()
+    again: bool = False
+    """It had been answered before: jobs may have been started on it (a Temporal reset, a step run again)."""
+
     nudges: tuple[Nudge, ...] = ()
 
 

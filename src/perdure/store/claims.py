@@ -56,7 +56,7 @@ async def claim(tx: AsyncConnection, request: ClaimRequest, offers: Offers) -> C
     project_id, new = await _insert(tx, request)
     if not new and (known := await answer(tx, request.claim_id)).status is not ClaimStatus.WAITING:
         told = await untold(tx, project_id)
-        return known.but(nudges=tuple(it for it in told if it.workflow_id != request.owner))
+        return known.but(again=True, nudges=tuple(it for it in told if it.workflow_id != request.owner))
     granted = await queue.grant_waiting(tx, project_id, offers)
     nudges = tuple(it.nudge for it in granted if it.claim_id != request.claim_id)
     for it in granted:

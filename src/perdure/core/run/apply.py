@@ -15,6 +15,7 @@ from perdure.core.run.commands import (
     Rest,
     Resubmit,
     StopJob,
+    place_key,
 )
 from perdure.core.run.state import (
     Event,
@@ -45,10 +46,12 @@ def apply(state: RunState, event: Event) -> RunState:
         case StopWanted():
             return _stop_wanted(state, event)
         case Placed():
-            return _answered(_placed(state, event), f"place {event.claim_id}")
+            return _answered(_placed(state, event), place_key(event.claim_id))
         case ClaimGranted():
             return _granted(state, event.claim_id, event.placements, event.ready)
         case ClaimFailed():
+            if place_key(event.claim_id) in state.outstanding:
+                return state  # the answer that is under way says how it stands; if not, the sweep tells this again
             return _claim_failed(state, event.claim_id, event.at, event.message, event, holds=True)
         case Withdrawn():
             return _answered(_withdrawn(state, event.claim_id), event.key)
@@ -91,7 +94,9 @@ def _issued(state: RunState, command: Command) -> RunState:
         case EndReplica():
             return _replica(state, command.replica, lambda it: it.but(phase=Phase.OVER, loose=False))
         case PlaceReplica():
-            state = _replica(state, command.replica, lambda it: it.but(phase=Phase.CLAIMING, not_before=None))
+            state = _replica(
+                state, command.replica, lambda it: it.but(phase=Phase.CLAIMING, not_before=None, found=False)
+            )
         case StopJob():
             level = Stop.ABORT if command.abort else Stop.GRACEFUL
             state = _job(state, command.replica, command.node, command.submission, lambda job: job.but(stop=level))
@@ -129,6 +134,10 @@ def _stop_wanted(state: RunState, event: StopWanted) -> RunState:
 
 def _placed(state: RunState, event: Placed) -> RunState:
     answer = event.answer
+    if event.known:
+        return _adopted(state, event)
+    if answer.status.holds and len(answer.placements) < state.policy.nodes:
+        return _claim_failed(state, event.claim_id, event.at, "an instance of it went away", answer, holds=True)
     match answer.status:
         case ClaimStatus.GRANTED | ClaimStatus.READY:
             return _granted(state, event.claim_id, answer.placements, answer.status is ClaimStatus.READY)
@@ -142,22 +151,25 @@ def _placed(state: RunState, event: Placed) -> RunState:
         case ClaimStatus.REFUSED | ClaimStatus.FAILED:
             return _claim_failed(state, event.claim_id, event.at, answer.message, answer)
         case ClaimStatus.RELEASED:
-            return _placed_before(state, event)
+            message = answer.message or "its claim was released meanwhile"
+            return _claim_failed(state, event.claim_id, event.at, message, answer)
 
 
-def _placed_before(state: RunState, event: Placed) -> RunState:
-    """This claim had its time already (a Temporal reset): its jobs are as Postgres says, and not run again."""
-    ends = {known.node for known in event.known}
-    if len(ends) < state.policy.nodes:
-        message = event.answer.message or "its claim was released meanwhile"
-        return _claim_failed(state, event.claim_id, event.at, message, event.answer)
-    places = tuple(Placement(node=node, instance_id=event.claim_id) for node in range(state.policy.nodes))
-    state = _granted(state, event.claim_id, places, ready=True)
+def _adopted(state: RunState, event: Placed) -> RunState:
+    """Jobs were started on this claim before (a Temporal reset): they are as Postgres says, and not run again.
+
+    One that was not, and has lost its place since, is started all the same: it tells that honestly itself.
+    """
+    held = {place.node: place for place in event.answer.placements}
+    places = tuple(
+        held.get(node) or Placement(node=node, instance_id=event.claim_id) for node in range(state.policy.nodes)
+    )
+    loose = bool(held.keys() - {known.node for known in event.known})
     state = _claim(
         state,
         event.claim_id,
-        {Phase.LIVE},
-        lambda it: it.but(loose=False, jobs=tuple(job.but(started=True) for job in it.jobs)),
+        {Phase.CLAIMING, Phase.WAITING, Phase.MAKING},
+        lambda it: _live(it, places).but(loose=loose),
     )
     return _all(state, event.known)
 
@@ -204,7 +216,7 @@ def _claim_failed(
     def change(replica: Replica) -> Replica:
         if any(job.started or start_key(replica, job) in state.outstanding for job in replica.jobs):
             return replica
-        if replica.phase is Phase.LIVE and replica.failure is not None:
+        if replica.phase is Phase.LIVE and (replica.failure is not None or not replica.loose):
             return replica
         return replica.but(
             phase=Phase.LIVE,
@@ -265,7 +277,10 @@ def _reported(state: RunState, event: JobReported) -> RunState:
 
 
 def _ended(state: RunState, event: JobEnded) -> RunState:
-    """The first end counts; the same end told again is only marked to be noted as heard."""
+    """The first end counts; the same end told again is only marked to be noted as heard.
+
+    One that comes before its submission is known here (after a reset) is not: the sweep will tell it again.
+    """
 
     def change(job: Job) -> Job:
         if job.over:
@@ -284,8 +299,16 @@ def _ended(state: RunState, event: JobEnded) -> RunState:
     state = _job(state, event.replica, event.node, event.submission, change)
     if event.exit_status is not None:
         state = _ran(state, event)
+    if any(_is_early(replica, event) for replica in state.replicas):
+        return state
     heard = job_id(event.run_id, event.replica, event.node, event.submission)
     return state if heard in state.unheard else state.but(unheard=(*state.unheard, heard))
+
+
+def _is_early(replica: Replica, event: JobEnded) -> bool:
+    if replica.num != event.replica or event.submission < replica.submission or replica.phase is Phase.OVER:
+        return False
+    return event.submission > replica.submission or all(job.node != event.node for job in replica.jobs)
 
 
 def _ran(state: RunState, event: JobReported | JobEnded) -> RunState:

@@ -21,6 +21,10 @@ class Failure(Message):
     message: str
 
 
+def place_key(claim_id: UUID) -> str:
+    return f"place {claim_id}"
+
+
 class PlaceReplica(Message):
     """Claim instances for all nodes of a replica."""
 
@@ -34,7 +38,7 @@ class PlaceReplica(Message):
 
     @property
     def key(self) -> str:
-        return f"place {self.claim_id}"
+        return place_key(self.claim_id)
 
 
 class WithdrawClaim(Message):

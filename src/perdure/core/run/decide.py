@@ -20,6 +20,7 @@ from perdure.core.run.commands import (
     StartJob,
     StopJob,
     WithdrawClaim,
+    place_key,
 )
 from perdure.core.run.retry import deadline, failure_of, pause, refusal, refusal_of_job, resume_at
 from perdure.core.run.state import Failure, Issued, Job, Phase, Replica, RunState, Stop
@@ -123,7 +124,10 @@ def _all_done(replica: Replica) -> bool:
 
 
 def _replica(state: RunState, replica: Replica, now: datetime) -> Iterator[Command]:
-    if replica.phase is Phase.OVER or f"withdraw {state.claim_of(replica)}" in state.outstanding:
+    if replica.phase is Phase.OVER or _claim_is_asked(state, replica):
+        return
+    if replica.found:
+        yield _place(state, replica, now)
         return
     if state.ending is not None:
         yield from _wind_down(state, replica)
@@ -140,6 +144,12 @@ def _replica(state: RunState, replica: Replica, now: datetime) -> Iterator[Comma
             )
         case Phase.LIVE:
             yield from _live(state, replica)
+
+
+def _claim_is_asked(state: RunState, replica: Replica) -> bool:
+    """The answer about its claim may say that jobs have been started on it: nothing is decided before."""
+    claim = state.claim_of(replica)
+    return place_key(claim) in state.outstanding or f"withdraw {claim}" in state.outstanding
 
 
 def _place(state: RunState, replica: Replica, now: datetime) -> PlaceReplica:

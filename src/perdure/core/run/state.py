@@ -10,7 +10,7 @@ from perdure.core.run.commands import Command, Failure
 from perdure.model.base import Message
 from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
 from perdure.model.ids import claim_id
-from perdure.model.messages import ClaimAnswer
+from perdure.model.messages import ClaimAnswer, Progress
 from perdure.model.policy import RunPolicy
 from perdure.model.resources import OfferFailure
 from perdure.model.statuses import JobReason, JobStatus, RunReason
@@ -82,6 +82,9 @@ class Replica(Message):
     loose: bool = False
     """The claim holds blocks that no job will release."""
 
+    found: bool = False
+    """Its claim was made before, by an execution that a Temporal reset has ended: ask first how it stands."""
+
 
 class RunState(Message):
     """All a run knows: carried through continue-as-new, and the whole input of every decision."""
@@ -102,10 +105,23 @@ class RunState(Message):
         return claim_id(self.policy.run_id, replica.num, replica.submission, replica.attempt)
 
 
-def new_run(policy: RunPolicy) -> RunState:
-    return RunState(
-        policy=policy,
-        replicas=tuple(Replica(num=num, clock=policy.submitted_at) for num in range(policy.replicas)),
+def new_run(policy: RunPolicy, progress: tuple[Progress, ...] = ()) -> RunState:
+    """A run at its beginning; or, after a Temporal reset, where Postgres says that it was."""
+    known = {it.replica: it for it in progress}
+    replicas = tuple(_replica(num, policy, known.get(num)) for num in range(policy.replicas))
+    return RunState(policy=policy, replicas=replicas)
+
+
+def _replica(num: int, policy: RunPolicy, known: Progress | None) -> Replica:
+    if known is None:
+        return Replica(num=num, clock=policy.submitted_at)
+    return Replica(
+        num=num,
+        submission=known.submission,
+        attempt=known.attempt,
+        pauses=known.attempt + (1 if known.submission else 0),
+        clock=known.clock or policy.submitted_at,
+        found=True,
     )
 
 
@@ -119,8 +135,8 @@ class Issued(Message):
 
 
 class Placed(Message):
-    """The answer to PlaceReplica. ``known``: what Postgres already knew of this submission's jobs, for a claim that
-    was answered and released before (after a Temporal reset)."""
+    """The answer to PlaceReplica. ``known``: what Postgres already knew of the jobs that were started on this
+    claim, if it had been answered before (after a Temporal reset)."""
 
     claim_id: UUID
     answer: ClaimAnswer
