@@ -26,6 +26,7 @@ RENAMED = {
 EXAMPLES = {
     "arn": "arn: arn:aws:acm:eu-west-1:1:certificate/x",
     "backend": "backend: aws",
+    "container_port": "container_port: 8000",
     "cron": 'cron: "15 23 * * *"',
     "fleet": "fleet: my-fleet",
     "format": "format: openai",

@@ -22,10 +22,10 @@ def docker_brings_its_own_image(run: RunFields) -> Problems:
             yield Problem(field, "is given together with docker: true, which brings its own image", "leave one out")
 
 
-@looks_at("image", "python", "nvcc")
+@looks_at("image", "python", "nvcc", "docker")
 def python_and_nvcc_are_of_the_default_image(run: RunFields) -> Problems:
     for field in ("python", "nvcc"):
-        if run.image is not None and getattr(run, field):
+        if run.image is not None and not run.docker and getattr(run, field):
             hint = f"leave {field} out, or image, to have the default one"
             yield Problem(field, "is given together with image, and chooses among our default images", hint)
 
@@ -107,8 +107,9 @@ def each_group_has_something_to_run(task: Task) -> Problems:
 _TO_RUN = "give commands, or an image that runs by itself, or both"
 
 
-@looks_at("groups", "nodes", "commands", "ports", "entrypoint")
+@looks_at("nodes", "commands", "ports", "entrypoint")
 def groups_say_by_themselves_what_they_run(task: Task) -> Problems:
+    """Whatever is wrong in a group: it is enough that there are some."""
     for field in ("nodes", "commands", "ports", "entrypoint"):
         if task.groups is not None and field in task.model_fields_set and getattr(task, field):
             hint = "write it as the commands of the groups" if field == "entrypoint" else "give it in each group"

@@ -85,8 +85,9 @@ def each_group(service: Service) -> Iterator[tuple[str, ReplicaGroup]]:
         yield f"{groups}[{index}]", group
 
 
-@looks_at("groups", "replicas", "commands", "scaling")
+@looks_at("commands", "scaling")
 def groups_say_by_themselves_what_they_run(service: Service) -> Problems:
+    """Whatever is wrong in a group: it is enough that there are some."""
     for field in ("commands", "scaling"):
         if service.replica_groups and getattr(service, field):
             yield Problem(field, "is given together with groups of replicas", "give it in each group")
@@ -132,11 +133,11 @@ def docker_of_a_group_brings_its_own_image(service: Service) -> Problems:
             yield Problem(f"{path}.privileged", "is false, and docker: true needs it", "leave it out")
 
 
-@looks_at_groups("image", "python", "nvcc")
+@looks_at_groups("image", "python", "nvcc", "docker")
 def python_and_nvcc_of_a_group_are_of_the_default_image(service: Service) -> Problems:
     for path, group in each_group(service):
         for field in ("python", "nvcc"):
-            if group.image is not None and getattr(group, field):
+            if group.image is not None and not group.docker and getattr(group, field):
                 hint = f"leave {field} out, or image, to have the default one"
                 message = "is given together with image, and chooses among our default images"
                 yield Problem(f"{path}.{field}", message, hint)
