@@ -136,7 +136,7 @@ def test_a_missing_value_a_missing_file_and_a_url_are_told_before_anything_is_as
     ended = perdure("apply", "-f", "-", "-y", input=GOOD + "files: [gone]\n")
     assert (ended.code, "<stdin>:4:9: files[0]: there is no file or folder gone" in ended.err) == (1, True)
     ended = perdure("apply", "-f", "-", "-y", input=GOOD + "repos: ['https://example.com/a']\n")
-    assert (ended.code, "URL is not supported yet" in ended.err) == (1, True)
+    assert (ended.code, "repos[0]: is a repository by URL" in ended.err) == (1, True)
     ended = perdure("apply", "-f", "-", "-y", "-e", "1X=2", input=GOOD)
     assert (ended.code, "is not the name of a variable" in ended.err) == (1, True)
     assert fake.planned == []

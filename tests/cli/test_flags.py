@@ -146,6 +146,35 @@ def test_a_flag_that_this_kind_of_run_does_not_have_is_refused(perdure: Program,
     assert "the command line: --port: is not a key known here" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("type: service\ncommands: [serve]\nport: 80\n", "1:7: type"),
+        ("type: volume\nname: data\nbackend: aws\nregion: eu-west-1\nsize: 100GB\n", "1:7: type"),
+        (GOOD + "schedule: {cron: '0 3 * * *'}\n", "4:11: schedule"),
+        ("type: fleet\nname: pool\nssh_config: {user: u, identity_file: k, hosts: [a]}\n", "3:13: ssh_config"),
+    ],
+)
+def test_what_this_version_cannot_do_is_refused_and_not_called_wrong(
+    perdure: Program, fake: FakeClient, text: str, path: str
+):
+    ended = perdure("apply", "-f", "-", "-y", input=text)
+    assert ended.code == 1
+    assert ended.err.startswith("Error: this version cannot do yet what <stdin> says\n")
+    assert f"<stdin>:{path}: " in ended.err
+    assert "not valid" not in ended.err
+    assert (fake.planned, fake.made_fleets) == ([], [])
+
+
+def test_a_fleet_takes_from_the_profile_what_fleets_have(perdure: Program, fake: FakeClient, tmp_path: Path):
+    (tmp_path / ".perdure").mkdir()
+    (tmp_path / ".perdure/profiles.yml").write_text(PROFILES + "    max_duration: 1h\n    max_price: 2\n")
+    text = "type: fleet\nname: pool\nnodes: 0..2\n"
+    assert perdure("apply", "-f", "-", "-y", "--profile", "large", input=text).code == 0
+    ((_, configuration),) = fake.made_fleets
+    assert configuration == {"type": "fleet", "name": "pool", "nodes": "0..2", "max_price": 3}
+
+
 def test_a_fleet_takes_no_flags_but_its_name(perdure: Program, fake: FakeClient):
     text = "type: fleet\nnodes: 0..2\n"
     ended = perdure("apply", "-f", "-", "-y", "-n", "pool", "--spot", input=text)

@@ -53,6 +53,7 @@ def apply_file(options: ApplyOptions) -> int:
             written.check()
             if options.explain:
                 return explain.show(written, options.project, options.arguments, options.env, json=options.json)
+            written.check_possible()
             if written.kind == "fleet":
                 return fleet_apply.apply(written, options.project, yes=options.yes)
             return asyncio.run(_apply(options, written))

@@ -20,6 +20,10 @@ _WORD = re.compile(rf""""[^"]*"|'[^']*'|{_PART}(?:[ \t]+(?!#){_PART})*""")
 """A scalar as it is written in YAML, quoted or plain, or the beginning of one."""
 
 
+class NotYet(InvalidConfiguration):
+    """It is right, and more than this version can do."""
+
+
 class Mistake(FieldError):
     """With the file that it is in: the configuration's, or that of the profile."""
 
@@ -47,8 +51,9 @@ def show_error(error: PerdureError, text: str | None = None) -> None:
 
 def _show_mistakes(error: InvalidConfiguration, text: str | None) -> None:
     source = error.source or "configuration"
-    count = len(error.errors)
-    _line("Error: ", f"{source} is not valid: {count} mistake{'s' if count != 1 else ''}", "bold red")
+    count = f"{len(error.errors)} mistake{'s' if len(error.errors) != 1 else ''}"
+    later = f"this version cannot do yet what {source} says"
+    _line("Error: ", later if isinstance(error, NotYet) else f"{source} is not valid: {count}", "bold red")
     lines = text.splitlines() if text is not None else []
     for mistake in error.errors:
         _line(f"{place(source, mistake)}: ", in_words(mistake))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.cli.documents import Source, read
-from perdure.cli.errors import show_error
+from perdure.cli.errors import NotYet, show_error
 from perdure.cli.flags import Given
 from perdure.client.profiles import Profile, chosen
 from perdure.model.errors import FieldError, InvalidConfiguration
@@ -68,6 +68,14 @@ class Written:
         if self.reading.invalid:
             raise InvalidConfiguration(self.reading.invalid)
 
+    def check_possible(self) -> None:
+        """
+        Raises:
+            NotYet: it is more than this version can do; with every reason.
+        """
+        if self.reading.not_yet:
+            raise NotYet(self.reading.not_yet)
+
     @contextmanager
     def placed(self) -> Iterator[None]:
         """Mistakes found in ``merged`` leave this block as mistakes of the layer that they are in."""
@@ -87,7 +95,7 @@ class Written:
             yield
         except InvalidConfiguration as error:
             for one in self.by_source(error.errors):
-                show_error(one, self.text(one.source))
+                show_error(type(error)(one.errors, source=one.source), self.text(one.source))
             raise Shown from error
 
     def by_source(self, errors: Iterable[FieldError]) -> list[InvalidConfiguration]:
