@@ -16,7 +16,9 @@ from perdure.model.errors import InvalidConfiguration
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAMS = Path(sys.executable).parent
-PAGES = {page: (DOCS / page).read_text() for page in ("configuration.md", "editors.md", "secrets.md")}
+PAGES = {
+    page: (DOCS / page).read_text() for page in ("configuration.md", "resolving.md", "editors.md", "secrets.md")
+}
 
 
 def blocks(page: str, language: str = "") -> list[str]:
@@ -34,7 +36,7 @@ def write_files(page: str, folder: Path) -> None:
             path.write_text(text)
 
 
-@pytest.mark.parametrize("page", ["configuration.md", "editors.md"])
+@pytest.mark.parametrize("page", ["configuration.md", "resolving.md", "editors.md"])
 def test_every_command_works_without_a_server(page: str, tmp_path: Path) -> None:
     write_files(page, tmp_path)
     environ = os.environ | {

@@ -28,7 +28,7 @@ from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import Task
 from perdure.spec.reading import read
 from perdure.spec.references import Texts
-from perdure.spec.requirements import MIB, requirements, resources_of
+from perdure.spec.requirements import MIB, requirements
 from perdure.spec.rules.base import Problem, Problems, field_errors
 from perdure.spec.script import argv, split_words
 from perdure.spec.shown import effective_values
@@ -174,7 +174,7 @@ def _shown(run: Task, layered: Layered, effective: EffectiveRun) -> tuple[Effect
     policy = effective.policy
     before = [("project", policy.project), ("user", policy.user or UNSET)]
     return effective_values(
-        run.model_copy(update={"resources": resources_of(run), "commands": ()}),
+        run.model_copy(update={"commands": ()}),
         layered,
         before=[EffectiveValue(label=label, value=value) for label, value in before],
         known={

@@ -18,6 +18,9 @@ from perdure.spec.defaults import ALWAYS, FIRST, LABELS, Said, default_of
 from perdure.spec.grammar.base import is_mapping
 from perdure.spec.grammar.setting import OFF
 from perdure.spec.layers import Layered
+from perdure.spec.models.fleet import FleetConfiguration
+from perdure.spec.models.run import RunFields
+from perdure.spec.requirements import resources_of
 from perdure.spec.words import UNSET, words
 
 _PARTS = ("resources", "env", "tags", "retry")
@@ -51,7 +54,10 @@ def effective_values(
         return (known or {}).get(path, default_of(kind, path, value)) if value is None or value == () else value
 
     for name in _ordered(type(configuration).model_fields):
-        rows += _rows(name, in_force(name, getattr(configuration, name)), layered, in_force)
+        written: object = getattr(configuration, name)
+        if name == "resources" and isinstance(configuration, RunFields | FleetConfiguration):
+            written = resources_of(configuration)
+        rows += _rows(name, in_force(name, written), layered, in_force)
     return tuple(rows)
 
 
