@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,13 +14,16 @@ from perdure import spec
 from perdure.model.errors import InvalidConfiguration
 from tests.spec.support import fixtures
 
-ANY = Draft202012Validator(spec.json_schema("any"))
+
+@cache
+def checker(kind: str) -> Draft202012Validator:
+    return Draft202012Validator(spec.json_schema(kind))
 
 
 def flaws(text: str, kind: str = "any") -> list[str]:
     """Where the schema finds something wrong: ``resources.memory``."""
-    validator = ANY if kind == "any" else Draft202012Validator(spec.json_schema(kind))
-    return sorted({".".join(map(str, error.path)) for error in validator.iter_errors(dict(spec.load_yaml(text)))})
+    errors = checker(kind).iter_errors(dict(spec.load_yaml(text)))
+    return sorted({".".join(map(str, error.path)) for error in errors})
 
 
 @pytest.mark.parametrize("kind", spec.KINDS)
