@@ -15,7 +15,6 @@ from perdure.model.durations import in_words
 from perdure.spec.grammar.base import SWITCHES, told, whole_text, wrong
 from perdure.spec.grammar.forms import SWITCH_WORDS, scalar
 from perdure.spec.grammar.setting import OFF, Setting
-from perdure.spec.grammar.setting import Off as Off
 
 _WITH_UNIT = re.compile(r"(-?[0-9]{1,12}) *([smhdw])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
