@@ -210,6 +210,7 @@ def _policy(
         stop_criteria=StopCriteria(run.stop_criteria or StopCriteria.ALL_DONE),
         retry=_retry(run.retry),
         priority=run.priority or 0,
+        stop_signal=run.stop_signal or "SIGTERM",
         requirements=requirements(run),
         stop_duration=_seconds(run.stop_duration, timing.stop_duration),
         idle_duration=_seconds(run.idle_duration, IDLE),
@@ -224,6 +225,8 @@ def _retry(retry: Setting[RetrySpec]) -> Retry | None:
         on=tuple(RetryEvent(event) for event in dict.fromkeys(retry.on_events or ALL_RETRY_EVENTS)),
         duration=3600.0 if retry.duration is None else float(retry.duration),
         max_attempts=retry.max_attempts,
+        backoff=tuple(float(pause) for pause in retry.backoff or ()),
+        on_exit_codes=retry.on_exit_codes or (),
     )
 
 
