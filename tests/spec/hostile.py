@@ -157,7 +157,7 @@ CROWDS = {
     + "}",
     "groups of one name": "type: task\ngroups: [" + "{name: a, commands: [x]}," * 4_900 + "]",
     "groups that refer to each other": "type: task\ngroups: ["
-    + "".join(f"{{commands: ['${{{{ groups[{n + 1}].nodes[0].IP_ADDRESS }}}}']}}," for n in range(4_000))
+    + "".join(f"{{commands: ['${{{{ groups[{n + 1}].nodes[0].IP_ADDRESS }}}}']}}," for n in range(2_500))
     + "]",
     "replica groups": "type: service\nport: 80\nreplicas: [" + "{count: 1, image: i, router: {}}," * 3_900 + "]",
     "rate limits": "type: service\nport: 80\nimage: i\nrate_limits: [" + "{rps: 1}," * 9_000 + "]",
