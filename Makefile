@@ -16,11 +16,12 @@ setup: .venv/.installed ## Install Perdure and its tools into .venv
 demo: setup ## Start the embedded stack and run two examples on it
 	@$(BIN)/python examples/demo.py
 
-# Most tests wait for something: three files at a time.
+# Most tests wait for something: three files at a time, in the order of their names, since those with few tests are
+# the long ones, which must not come last.
 test: setup ## Check style, types and contracts, then run every test
 	@deploy/test-packages.sh
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 lint: setup ## ruff, pyright and the import contracts
 	@$(BIN)/ruff check .

@@ -3,9 +3,7 @@ activities run as attempts, each with the heartbeat details of the one before.""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -42,12 +40,12 @@ from perdure.model.timing import Timing
 from perdure.spec.effective import EffectiveRun
 from perdure.store import installation, instances, jobs, projects
 from perdure.store.database import Database
+from tests.support.waiting import until
 
 T = TypeVar("T")
 
-QUICK = Timing(
-    heartbeat=2.0, watch_heartbeat=2.0, provisioning=5.0, contact_lost=1.0, abort_bound=2.0, sweep_grace=0.0
-)
+TIMING = Timing(heartbeat=2.0, watch_heartbeat=2.0, sweep_grace=0.0)
+"""Patience is the product's own: a test that waits for its end gives its step less."""
 
 
 @dataclass
@@ -140,7 +138,7 @@ class Bench:
         """Start its shim again, and wait until it answers."""
         self.folder(instance_id).start()
         shim = await self.world.agents.shim(await self.endpoint(instance_id))
-        await Patience(10.0)(shim.healthcheck)
+        await Patience(60.0)(shim.healthcheck)
 
     def kill_runners(self) -> None:
         """All there are: each job goes on without its runner."""
@@ -223,20 +221,6 @@ class Bench:
         return [task.id for task in (await shim.tasks()).tasks]
 
 
-def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
-
-
-async def eventually(true: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not await true():
-        assert time.monotonic() < deadline, "it never came true"
-        await asyncio.sleep(0.02)
-
-
 @asynccontextmanager
 async def opened(database: Database, home: Path) -> AsyncIterator[Bench]:
     found = await installation.ensure(database)
@@ -252,7 +236,7 @@ async def opened(database: Database, home: Path) -> AsyncIterator[Bench]:
         private_key=bytes(PrivateKey.generate()),
         worker="test-1",
         incarnation=uuid4(),
-        timing=QUICK,
+        timing=TIMING,
     )
     async with database.transaction() as tx:
         project_id = await projects.ensure(tx, "main")

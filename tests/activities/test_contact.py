@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities import contact
 from activities.contact import Patience, heartbeats
 from perdure.model.errors import AgentUnreachable
+from tests.support.waiting import eventually
 
 
 async def test_a_call_is_repeated_until_it_answers() -> None:
@@ -20,15 +22,26 @@ async def test_a_call_is_repeated_until_it_answers() -> None:
     assert await Patience(10.0)(calls) == "answer"
 
 
-async def test_the_limit_counts_from_the_last_answer() -> None:
-    patience = Patience(0.4)
+async def test_the_limit_counts_from_the_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contact, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(contact, "time", SimpleNamespace(monotonic=lambda: now))
+    now, calls = 0.0, 0
+    patience = Patience(10.0)
+
+    async def silent(times: int) -> None:
+        """Each try takes four seconds."""
+        nonlocal now, calls
+        now, calls = now + 4.0, calls + 1
+        if calls <= times:
+            raise AgentUnreachable("no answer")
+
     for _ in range(3):
-        await patience(_failing(1))
-        await asyncio.sleep(0.2)
-    begun = time.monotonic()
+        calls = 0
+        await patience(lambda: silent(1))
+    calls = 0
     with pytest.raises(AgentUnreachable, match="no answer"):
-        await patience(_failing(1000))
-    assert 0.15 < time.monotonic() - begun < 2
+        await patience(lambda: silent(1000))
+    assert calls == 3
 
 
 async def test_silence_is_handed_from_attempt_to_attempt() -> None:
@@ -48,13 +61,15 @@ async def test_a_step_heartbeats_while_it_waits_and_no_longer() -> None:
     environment = ActivityEnvironment()
     environment.on_heartbeat = lambda *details: beats.append(details)
 
+    async def enough() -> bool:
+        return len(beats) >= 3
+
     async def step() -> None:
         async with heartbeats(0.05, lambda: ["where"]):
-            await asyncio.sleep(0.3)
+            await eventually(enough)
 
     await environment.run(step)
     beaten = len(beats)
-    assert beaten >= 3
     assert beats[0] == ("where",)
     await asyncio.sleep(0.15)
     assert len(beats) == beaten

@@ -168,8 +168,8 @@ async def test_an_instance_whose_shim_never_answers_is_not_reached(bench: Bench,
 
 
 async def test_a_shim_that_is_another_instance_is_not_taken_for_it(bench: Bench) -> None:
-    bench.world.timing = bench.world.timing.but(provisioning=0.4)
     instance, other = await bench.instance(), await bench.pending_instance()
+    bench.world.timing = bench.world.timing.but(provisioning=0.4)
     await bench.execute("UPDATE instances SET backend = 'local' WHERE id = :id", id=other)
     local = bench.world.backends["local"]
     endpoint = await bench.endpoint(instance)

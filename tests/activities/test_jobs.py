@@ -16,7 +16,8 @@ from perdure.model.messages import CodeRef, JobStep
 from perdure.model.statuses import JobReason, JobStatus
 from perdure.spec.effective import Sealed
 from perdure.store import jobs
-from tests.activities.bench import Bench, eventually
+from tests.activities.bench import Bench
+from tests.support.waiting import eventually
 
 FOREVER = "while :; do sleep 0.1; done"
 
@@ -128,8 +129,7 @@ async def test_a_watch_outlives_its_runner(bench: Bench) -> None:
 async def test_a_host_that_comes_back_in_time_has_lost_nothing(bench: Bench) -> None:
     instance = await bench.instance()
     step = await bench.running(instance, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done")
-    patient = step.but(timing=step.timing.but(contact_lost=20.0))
-    watching = asyncio.create_task(bench.watch(patient))
+    watching = asyncio.create_task(bench.watch(step))
     await eventually(lambda: bench.printed(step, b"2"))
     bench.kill_shim(instance)
     bench.kill_runners()
@@ -146,9 +146,11 @@ async def test_a_host_that_stays_away_is_lost_and_its_log_says_so(bench: Bench) 
     step = await bench.running(instance, f"echo begun; {FOREVER}")
     watching = asyncio.create_task(bench.watch(step))
     await eventually(lambda: _stored(bench, step, b"begun"))
+    watching.cancel()
+    await asyncio.wait([watching])
     bench.kill_shim(instance)
     bench.kill_runners()
-    outcome = await watching
+    outcome = await bench.watch(step, step.timing.contact_lost - 0.3, 0)
     assert outcome.reason is JobReason.INSTANCE_UNREACHABLE
     assert outcome.unreachable
     step = step.but(timing=step.timing.but(abort_bound=0.3))
@@ -165,7 +167,7 @@ async def test_silence_adds_up_over_the_attempts_of_a_watch(bench: Bench) -> Non
     bench.kill_shim(instance)
     bench.kill_runners()
     patient = step.but(timing=step.timing.but(contact_lost=60.0))
-    outcome = await asyncio.wait_for(bench.watch(patient, 59.9, 0), 5)
+    outcome = await asyncio.wait_for(bench.watch(patient, 59.9, 0), 50)
     assert outcome.reason is JobReason.INSTANCE_UNREACHABLE
 
 
@@ -173,7 +175,7 @@ async def test_what_nobody_watched_is_drained_before_the_task_goes(bench: Bench)
     instance = await bench.instance()
     step = await bench.running(instance, f"seq 1 300000; {FOREVER}")
     await eventually(lambda: bench.printed(step, b"\n300000\n"))
-    await bench.stop(step, grace=10)
+    await bench.stop(step, grace=60)
     assert not (await bench.remove(step)).unreachable
     assert await bench.log(step) == b"".join(b"%d\n" % number for number in range(1, 300001))
     assert (await bench.row(step)).log_complete
@@ -207,7 +209,7 @@ async def test_removing_a_job_that_never_ran_leaves_an_empty_complete_log(bench:
 async def test_a_stop_ends_the_job_for_the_reason_given(bench: Bench) -> None:
     step = await bench.running(await bench.instance(), f"trap 'exit 0' TERM; echo ready; {FOREVER}")
     await eventually(lambda: bench.printed(step, b"ready"))
-    outcome = await bench.stop(step, grace=5)
+    outcome = await bench.stop(step, grace=60)
     assert (outcome.reason, outcome.exit_status) == (JobReason.TERMINATED_BY_USER, 0)
     assert (await bench.watch(step)).reason is JobReason.TERMINATED_BY_USER
 

@@ -21,8 +21,9 @@ from perdure.model.messages import ClaimRequest, Finding, JobEnd, JobStep, Nothi
 from perdure.model.resources import Requirements
 from perdure.model.statuses import ClaimStatus, JobReason, JobStatus
 from perdure.store import claims, ends
-from tests.activities.bench import Bench, eventually
+from tests.activities.bench import Bench
 from tests.activities.test_instances import Cloud
+from tests.support.waiting import eventually
 
 FOREVER = "while :; do sleep 0.1; done"
 

@@ -24,9 +24,7 @@ from perdure.agents.client import Agents, RunnerClient, ShimClient
 from perdure.agents.identity import Process
 from perdure.agents.protocol import JobState, RunnerState, SubmitBody, TaskConfig, TaskInfo, TaskStatus
 from perdure.model.errors import AgentUnreachable
-
-DEADLINE = 20.0
-"""Seconds within which what a test waits for must have come, on a slow machine."""
+from tests.support.waiting import WITHIN
 
 
 @dataclass(frozen=True)
@@ -36,16 +34,16 @@ class Address:
     token: str
 
 
-async def eventually(what: Callable[[], Any], seconds: float = DEADLINE) -> Any:
+async def eventually(what: Callable[[], Any]) -> Any:
     """The first true answer of ``what``, which may be awaitable."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + WITHIN
     while True:
         answer = what()
         if isinstance(answer, Awaitable):
             answer = await answer
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"not within {seconds} s"
+        assert time.monotonic() < deadline, f"not within {WITHIN:.0f} s"
         await asyncio.sleep(0.01)
 
 
@@ -156,8 +154,8 @@ async def host(**environment: str) -> AsyncIterator[Host]:
         assert list((one.folder / "tasks").iterdir()) == []
         assert one.process is not None
         one.process.send_signal(signal.SIGTERM)
-        assert one.process.wait(10) == 0
-        await eventually(lambda: not one.left_over(), 5)
+        assert one.process.wait(WITHIN) == 0
+        await eventually(lambda: not one.left_over())
     finally:
         await one.agents.close()
         if one.process is not None and one.process.poll() is None:

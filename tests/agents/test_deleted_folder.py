@@ -41,7 +41,7 @@ async def test_a_deleted_folder_ends_its_tasks_and_its_shim(doomed: Host) -> Non
     shutil.rmtree(doomed.folder)
     assert doomed.process is not None
     assert await asyncio.to_thread(doomed.process.wait, 20) == 0
-    await eventually(lambda: not doomed.left_over(), 5)
+    await eventually(lambda: not doomed.left_over())
     assert not doomed.work.exists()
     assert bystander.returncode is None
     bystander.terminate()

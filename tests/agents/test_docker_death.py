@@ -22,7 +22,7 @@ def lines(number: int) -> bytes:
 
 
 async def finished(task: Task) -> Exit:
-    return await eventually(lambda: task.result, 60)
+    return await eventually(lambda: task.result)
 
 
 async def test_watcher_killed_while_the_job_prints(tasks: Tasks) -> None:

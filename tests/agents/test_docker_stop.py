@@ -46,7 +46,7 @@ async def test_signal_reaches_children_that_a_deaf_main_process_started(tasks: T
     task = tasks.shell(FAMILY)
     watching = await watched(task, b"ready")
     await task.execution.signal("SIGTERM")
-    assert await asyncio.wait_for(watching, 20) == Exit(0)
+    assert await asyncio.wait_for(watching, 60) == Exit(0)
     assert {b"child", b"over", b"ready", b"session"} <= set(task.log.splitlines())
 
 
@@ -61,7 +61,7 @@ async def test_signal_reaches_children_also_where_we_may_not_signal_ourselves(
 
     monkeypatch.setattr(docker_signals.os, "kill", forbidden)
     await task.execution.signal("SIGTERM")
-    assert await asyncio.wait_for(watching, 20) == Exit(0)
+    assert await asyncio.wait_for(watching, 60) == Exit(0)
     assert {b"child", b"over", b"ready", b"session"} <= set(task.log.splitlines())
 
 
@@ -81,7 +81,7 @@ async def test_main_process_ends_by_the_signal(tasks: Tasks, name: str, status: 
     task = tasks.shell("echo ready; exec sleep 60")
     watching = await watched(task, b"ready")
     await task.execution.signal(name)
-    assert await asyncio.wait_for(watching, 20) == Exit(status)
+    assert await asyncio.wait_for(watching, 60) == Exit(status)
 
 
 async def test_kill_ends_double_forks_that_ignore_sigterm(tasks: Tasks) -> None:

@@ -68,7 +68,7 @@ async def test_a_hundred_megabytes_arrive_whole(here: Host) -> None:
 
 async def test_a_reader_that_waits_is_woken_by_the_first_byte(here: Host) -> None:
     job = await start(here, "sleep 0.5; printf x; sleep 100")
-    page = await asyncio.wait_for(job.runner.logs(0, wait=20), 10)
+    page = await asyncio.wait_for(job.runner.logs(0, wait=20), 19)
     assert (page.content, page.complete) == (b"x", False)
     quiet = await job.runner.logs(1, wait=0.2)
     assert (quiet.content, quiet.length, quiet.complete, quiet.state) == (b"", 1, False, "running")

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -26,6 +25,7 @@ from perdure.model.errors import InstanceGone
 from perdure.model.resources import Requirements, Resources
 from perdure.stack.home import Home
 from perdure.stack.living import delete
+from tests.support.waiting import eventually
 
 INSTALLATION = uuid4()
 
@@ -65,13 +65,6 @@ def folder_of(home: Path, instance_id: UUID) -> Folder:
     return Folder(home / "instances" / instance_id.hex[:12])
 
 
-async def until(true: object, within: float = 20.0) -> None:
-    deadline = time.monotonic() + within
-    while not await true():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it did not come to that"
-        await asyncio.sleep(0.02)
-
-
 async def healthy(local: LocalBackend, agents: Agents, wanted: Order) -> None:
     endpoint = await local.endpoint(wanted.instance_id, wanted.token)
 
@@ -81,7 +74,7 @@ async def healthy(local: LocalBackend, agents: Agents, wanted: Order) -> None:
         except Exception:  # noqa: BLE001 (any error is a no)
             return False
 
-    await until(answers)
+    await eventually(answers)
 
 
 async def run_job(local: LocalBackend, agents: Agents, wanted: Order, command: str) -> UUID:
@@ -182,7 +175,7 @@ async def test_a_killed_shim_is_started_again_and_its_job_goes_on(
     shim = folder_of(home, wanted.instance_id).shim()
     assert shim is not None
     os.kill(shim.pid, signal.SIGKILL)
-    await until(lambda: asyncio.sleep(0, not shim.alive))
+    await eventually(lambda: asyncio.sleep(0, not shim.alive))
     assert await asyncio.to_thread(revive, home) == [wanted.name]
     await healthy(local, agents, wanted)
     assert folder_of(home, wanted.instance_id).shim() != shim

@@ -22,7 +22,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from perdure.client.calls import LARGEST
+from perdure.client.calls import LARGEST, TAKEN_WITHIN
 from perdure.client.client import PerdureClient
 from perdure.client.connection import Place
 from perdure.model.api import Hello, Problem, RunQuery, RunRow, RunRows
@@ -37,6 +37,7 @@ from perdure.model.errors import (
 )
 from perdure.model.messages import Nothing, RunRequest
 from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, WORKFLOW_QUEUE
+from tests.support.waiting import eventually
 
 HELLO = Hello(version="1", installation=uuid4(), public_key="", blobs="/nowhere", code_limit=1)
 ROW = RunRow(run_id=uuid4(), project="main", name="x", status="running", submitted_at="2026-01-01T00:00:00Z")
@@ -113,11 +114,11 @@ async def perdure(temporal: Client) -> PerdureClient:
     return PerdureClient(temporal, Place(temporal.service_client.config.target_host, "default", "a test"))
 
 
-async def test_no_worker_is_told_within_two_seconds(perdure: PerdureClient):
+async def test_no_worker_is_told_long_before_a_busy_one_is_given_up(perdure: PerdureClient):
     began = time.monotonic()
     with pytest.raises(ControlPlaneError, match="no worker is running") as caught:
         await perdure.hello()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < TAKEN_WITHIN
     assert caught.value.hint and "perdure up" in caught.value.hint
 
 
@@ -226,10 +227,7 @@ async def test_another_namespace_is_named_in_the_error(temporal_server: str):
 
 
 async def _attempts(handle: Any, wanted: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        described = await handle.describe()
-        if described.raw_description.pending_workflow_task.attempt >= wanted:
-            return
-        await asyncio.sleep(0.2)
-    raise AssertionError("the workflow task did not fail")
+    async def tried() -> bool:
+        return (await handle.describe()).raw_description.pending_workflow_task.attempt >= wanted
+
+    await eventually(tried, "the workflow task to fail")

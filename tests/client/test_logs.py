@@ -186,7 +186,7 @@ async def test_a_log_whose_host_was_lost_ends_and_says_so(fake: FakeInstallation
     await asyncio.sleep(0.05)
     fake.add(0, "failed")
     fake.finish("failed")
-    pieces = await asyncio.wait_for(reading, 5)
+    pieces = await asyncio.wait_for(reading, 60)
     assert together(pieces) == {0: b"part"}
     assert pieces[-1].missing
 

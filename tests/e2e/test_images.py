@@ -15,7 +15,7 @@ from tests.e2e.test_main_job import history, one_run, settled, write
 from tests.support.engine import ContainerEngine, container_engine
 from tests.support.registry import Gate, Registry, free_port
 from tests.support.registry import registry as running_registry
-from tests.support.stack import Stack, fresh, until
+from tests.support.stack import Stack, fresh
 
 IMAGE = "perdure.test/busybox:1"
 """Nothing answers at that registry: it is only ever found in the engine."""
@@ -27,7 +27,7 @@ LAYER = 16 << 20
 LIMIT = 32 << 20
 """Bytes of memory for a container that wants all."""
 
-TIMING = {"retry_backoff": [0.3], "stop_grace": 2.0}
+TIMING = {"retry_backoff": [0.3], "stop_grace": 30.0}
 LOGIN = {"username": "ada", "password": "${{ env.REGISTRY_PASSWORD }}"}
 COUNT = "i=0; while [ $i -lt {n} ]; do i=$((i+1)); echo line $i; usleep 50000; done"
 
@@ -74,7 +74,7 @@ def submit(stack: Stack, path: str, *options: str) -> None:
 
 
 def wait_for(stack: Stack, name: str, status: str) -> dict[str, Any]:
-    until(lambda: one_run(stack, name)["status"] == status, what=f"{name} to be {status}", of=stack)
+    stack.until(lambda: one_run(stack, name)["status"] == status, f"{name} to be {status}")
     return one_run(stack, name)
 
 
@@ -129,7 +129,7 @@ def test_out_of_memory_is_told(stack: Stack, engine: ContainerEngine):
     (shared := stack.home.parent / "shared").mkdir()
     wait = "echo ready; until [ -e /shared/go ]; do usleep 50000; done"
     submit(stack, write(stack, "greedy", wait, "tail /dev/zero", image=IMAGE, volumes=[f"{shared}:/shared"]))
-    until(lambda: stack.ok("logs", "greedy") == "ready\n", what="the job", of=stack)
+    stack.until(lambda: stack.ok("logs", "greedy") == "ready\n", "the job")
     (container,) = engine.containers()
     limits = {"Memory": LIMIT, "MemorySwap": LIMIT}
     engine.http.post(f"/containers/{container['Id']}/update", json=limits).raise_for_status()
@@ -151,7 +151,7 @@ def test_stop_lets_a_container_save_and_abort_does_not(stack: Stack, engine: Con
     script = "trap 'echo saving; exit 0' TERM; echo ready; while true; do usleep 50000; done"
     for name, options, saved in (("gentle", [], True), ("harsh", ["--abort"], False)):
         submit(stack, write(stack, name, script, image=IMAGE))
-        until(lambda name=name: stack.ok("logs", name) == "ready\n", what="the job", of=stack)
+        stack.until(lambda name=name: stack.ok("logs", name) == "ready\n", "the job")
         stack.ok("stop", name, "-y", *options)
         assert one_run(stack, name)["status"] == "terminated"
         assert ("saving" in stack.ok("logs", name)) is saved
@@ -172,7 +172,7 @@ def test_a_pull_shows_its_progress_and_survives_the_worker(
             job = run["jobs"][0]
             return job["status"] == "pulling" and job["pull"] and 0 < job["pull"][0] < job["pull"][1]
 
-        until(pulled, what="some of the image", of=stack)
+        stack.until(pulled, "some of the image")
         stack.wait_until_up_again("worker", stack.kill("worker"))
         gate.open()
         run = wait_for(stack, "pulled", "done")
@@ -184,7 +184,7 @@ def test_a_pull_shows_its_progress_and_survives_the_worker(
 
 def test_a_runner_killed_while_its_container_runs_loses_no_line(stack: Stack):
     submit(stack, write(stack, "counted", COUNT.format(n=60), image=IMAGE))
-    until(lambda: stack.ok("logs", "counted").count("\n") > 5, what="some lines", of=stack)
+    stack.until(lambda: stack.ok("logs", "counted").count("\n") > 5, "some lines")
     (record,) = (stack.home / "instances").resolve().glob("*/tasks/*/runner.json")
     os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
     run = wait_for(stack, "counted", "done")

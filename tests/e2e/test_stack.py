@@ -8,13 +8,14 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
 import psutil
 import pytest
 
-from tests.support.stack import Stack, fresh, until
+from tests.support.stack import Stack, fresh
 
 HELLO = {"type": "task", "name": "hello", "commands": ["echo hello from perdure"]}
 LONG = {"type": "task", "name": "long", "commands": ["echo begun", "sleep 73219"]}
@@ -58,17 +59,17 @@ def test_a_new_folder_is_up_runs_a_job_and_goes_down(stack: Stack) -> None:
     assert not (stack.home / "stack.json").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_in_the_foreground_it_stops_when_told_to(stack: Stack, number: int) -> None:
-    with subprocess.Popen(
-        [*stack.program, "up"], env=stack.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        until(stack.is_up, what="the stack to be up", of=stack)
-        process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    assert "Perdure is up" in said and "Traceback" not in said
-    assert stack.processes() == []
+def test_in_the_foreground_it_stops_when_told_to(stack: Stack) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with subprocess.Popen(
+            [*stack.program, "up"], env=stack.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            stack.until(stack.is_up, "the stack to be up")
+            process.send_signal(number)
+            said, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        assert "Perdure is up" in said and "Traceback" not in said
+        assert stack.processes() == []
 
 
 def test_told_to_stop_while_it_starts_it_leaves_no_part_behind(stack: Stack) -> None:
@@ -76,9 +77,9 @@ def test_told_to_stop_while_it_starts_it_leaves_no_part_behind(stack: Stack) -> 
         with subprocess.Popen(
             [*stack.program, "up"], env=stack.environ, stdout=subprocess.PIPE, text=True
         ) as process:
-            until((stack.home / "run" / "temporal.pid").exists, what="a first part", of=stack)
+            stack.until((stack.home / "run" / "temporal.pid").exists, "a first part")
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
         assert process.returncode == 0
         assert stack.processes() == []
         (stack.home / "run" / "temporal.pid").unlink()
@@ -87,7 +88,7 @@ def test_told_to_stop_while_it_starts_it_leaves_no_part_behind(stack: Stack) -> 
 def test_down_names_what_goes_on_running_and_up_finds_it_again(stack: Stack) -> None:
     stack.up()
     apply(stack, LONG, "-d")
-    until(lambda: stack.ok("logs", "long") == "begun\n", what="the job", of=stack)
+    stack.until(lambda: stack.ok("logs", "long") == "begun\n", "the job")
     work = [
         process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "73219"]
     ]
@@ -123,27 +124,28 @@ def test_a_port_that_was_taken_meanwhile_is_exchanged_and_said(stack: Stack) -> 
         apply(stack, HELLO)
 
 
-def test_two_homes_live_side_by_side(stack: Stack) -> None:
-    stack.up()
-    with fresh() as other:
-        other.up()
-        assert set(stack_ports(stack).values()).isdisjoint(stack_ports(other).values())
-        assert stack.is_up() and other.is_up()
-    assert stack.is_up()
+@pytest.fixture(scope="module")
+def other() -> Iterator[Stack]:
+    """One that is up beside a test's own."""
+    with fresh() as one:
+        one.up()
+        yield one
 
 
-def test_a_database_of_ones_own_is_used_and_remembered() -> None:
-    with fresh() as other, fresh() as stack:
-        other.up()
+def test_two_homes_live_side_by_side_and_one_uses_the_others_database(other: Stack) -> None:
+    with fresh() as stack:
         url = other.described["database_url"]
         asyncio.run(_create_database(url, "mine"))
         stack.up("--database-url", url.replace("/postgres?", "/mine?"))
+        assert set(stack_ports(stack).values()).isdisjoint(stack_ports(other).values())
+        assert stack.is_up() and other.is_up()
         assert "postgres" not in stack.described["pids"]
         apply(stack, HELLO)
         stack.ok("down")
         stack.up()
-        assert "postgres" not in stack.described["pids"]
+        assert "postgres" not in stack.described["pids"], "it is remembered"
         assert "hello" in stack.ok("ps", "-a")
+    assert other.is_up()
 
 
 async def _create_database(url: str, name: str) -> None:
@@ -152,12 +154,11 @@ async def _create_database(url: str, name: str) -> None:
     await connection.close()
 
 
-def test_the_state_is_closed_to_other_users(stack: Stack) -> None:
-    stack.up()
-    assert stack.home.stat().st_mode & 0o077 == 0
+def test_the_state_is_closed_to_other_users(other: Stack) -> None:
+    assert other.home.stat().st_mode & 0o077 == 0
     for name in ("key", "stack.json", "state.json"):
-        assert (stack.home / name).stat().st_mode & 0o077 == 0
-    socket_folder = Path(stack.described["parts"][0]["where"])
+        assert (other.home / name).stat().st_mode & 0o077 == 0
+    socket_folder = Path(other.described["parts"][0]["where"])
     assert socket_folder.stat().st_mode & 0o077 == 0
     if os.geteuid() == 0:
         assert socket_folder.stat().st_uid not in (0, 65534), "neither root's nor that of jobs"

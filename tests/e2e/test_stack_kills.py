@@ -7,11 +7,12 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perdure.backends.local_shims import folders
-from tests.support.stack import Stack, fresh, until
+from tests.support.stack import Stack, fresh
 
 
 @pytest.fixture(scope="module")
@@ -23,24 +24,32 @@ def up() -> Iterator[Stack]:
 
 
 def begin(stack: Stack, name: str) -> Path:
-    """A run that counts until its gate is opened; the gate."""
+    """A run of two nodes that count until its gate is opened; the gate."""
     gate = stack.home.parent / f"{name}.gate"
     command = f"i=0; while [ ! -e {gate} ]; do i=$((i+1)); echo line $i; sleep 0.2; done; echo last"
     path = stack.home.parent / f"{name}.yml"
     stack.home.parent.chmod(0o755)
-    path.write_text(json.dumps({"type": "task", "name": name, "commands": [command]}))
+    path.write_text(json.dumps({"type": "task", "name": name, "nodes": 2, "commands": [command]}))
     stack.ok("apply", "-f", str(path), "-y", "-d")
-    until(lambda: "line 1\n" in stack.ok("logs", name), what="the job's first line", of=stack)
+    for node in ("0", "1"):
+        stack.until(lambda node=node: "line 1\n" in stack.ok("logs", name, "--job", node), "a job's first line")
     return gate
 
 
+def shown(stack: Stack, name: str) -> dict[str, Any]:
+    return json.loads(stack.ok("run", "get", name, "--json"))
+
+
 def finish(stack: Stack, name: str, gate: Path) -> None:
-    """Open the gate: the run ends well, and its log has every line once."""
+    """Open the gate: the run ends well, its logs have every line once, and every invariant holds."""
     gate.touch()
-    until(lambda: "done" in stack.ok("run", "get", name, "--json"), what=f"{name} to be done", of=stack)
-    *lines, last = stack.ok("logs", name).splitlines()
-    assert lines == [f"line {n}" for n in range(1, len(lines) + 1)]
-    assert last == "last"
+    stack.until(lambda: shown(stack, name)["status"] == "done", f"{name} to be done")
+    for node in ("0", "1"):
+        *lines, last = stack.ok("logs", name, "--job", node).splitlines()
+        assert lines == [f"line {n}" for n in range(1, len(lines) + 1)]
+        assert last == "last"
+    assert len(shown(stack, name)["jobs"]) == 2, "nothing was run again"
+    stack.ok("doctor")
 
 
 @pytest.mark.parametrize("part", ["temporal", "postgres", "worker"])
@@ -58,7 +67,7 @@ def test_a_killed_agent_is_started_again_and_the_run_goes_on(up: Stack) -> None:
         shim = folder.shim()
         assert shim is not None
         os.kill(shim.pid, signal.SIGKILL)
-        until(lambda f=folder, old=shim: f.shim() not in (None, old), what="the agent again", of=up)
+        up.until(lambda f=folder, old=shim: f.shim() not in (None, old), "the agent again")
     finish(up, "kill-agent", gate)
 
 
@@ -76,6 +85,7 @@ def test_everything_killed_at_once_goes_on_after_up(up: Stack) -> None:
     gate = begin(up, "kill-all")
     for part in ("supervisor", "worker", "temporal", "postgres"):
         up.kill(part)
+    up.kill_agents("perdure.agents.shim")
     assert "Perdure is up" in up.up()
     finish(up, "kill-all", gate)
 

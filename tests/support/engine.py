@@ -24,7 +24,7 @@ import httpx
 
 PACKAGES = "docker.io containerd iptables iproute2 busybox-static"
 BUSYBOX = Path("/bin/busybox")
-START = 30.0
+START = 120.0
 """Seconds."""
 
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nbob:x:1234:1234:Bob:/home/bob:/bin/sh\n"
@@ -81,7 +81,7 @@ class ContainerEngine:
             for container in self.containers():
                 self.http.delete(f"/containers/{container['Id']}", params={"force": 1, "v": 1})
             self._daemon.send_signal(signal.SIGTERM)
-            self._daemon.wait(30)
+            self._daemon.wait(60)
         self._daemon = None
 
     def kill(self) -> None:
@@ -89,7 +89,7 @@ class ContainerEngine:
         assert self._daemon is not None
         pid = int((self.folder / "pid").read_text())
         os.kill(pid, signal.SIGKILL)
-        self._daemon.wait(10)
+        self._daemon.wait(60)
         for helper in _processes(f"{self.folder}/exec/containerd/containerd.toml"):
             os.kill(helper, signal.SIGKILL)
         for stale in (self.folder / "pid", self.folder / "exec/containerd/containerd.pid"):
@@ -171,7 +171,7 @@ def _clear(engine: ContainerEngine) -> None:
     """End whatever has the folder's name in its command line, unmount what is mounted below, delete the rest."""
     engine.http.close()
     folder = str(engine.folder)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while left := _processes(folder):
         assert time.monotonic() < deadline, f"processes of the engine do not end: {left}"
         for pid in left:

@@ -92,11 +92,11 @@ def start(folder: Path, *settings: str) -> Server:
 
 def stop(server: Server) -> None:
     server.process.send_signal(signal.SIGINT)
-    server.process.wait(timeout=20)
+    server.process.wait(timeout=60)
 
 
 def _wait_ready(process: subprocess.Popen[bytes], folder: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     status = folder / "data" / "postmaster.pid"
     while time.monotonic() < deadline and process.poll() is None:
         if status.exists() and "ready" in status.read_text():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import random
 import shutil
 import socket
 import socketserver
@@ -22,7 +23,7 @@ import httpx
 from tests.support.engine import require
 
 PACKAGES = "docker-registry apache2-utils"
-START = 20.0
+START = 120.0
 """Seconds."""
 
 CONFIG = """
@@ -71,15 +72,17 @@ def registry() -> Iterator[Registry]:
         yield one
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         shutil.rmtree(folder)
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of 127.0.0.1 that nobody listens on, and that the system gives to nobody who does not ask for it."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _wait(one: Registry, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,7 @@ from typing import Any
 import psutil
 
 from perdure.backends.places import outside
-
-START_WITHIN = 90.0
-"""Seconds; generous: tests may share the machine with much else."""
+from tests.support.waiting import WITHIN, until
 
 
 class Stack:
@@ -40,9 +37,7 @@ class Stack:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PERDURE_", "TEMPORAL_"))}
         self.environ = {**inherited, "PERDURE_HOME": str(home), "COLUMNS": "200", **(environ or {})}
 
-    def run(
-        self, *arguments: str, within: float = START_WITHIN, **environ: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, within: float = WITHIN, **environ: str) -> subprocess.CompletedProcess[str]:
         """One command to its end, whatever its exit status."""
         return subprocess.run(
             [*self.program, *arguments],
@@ -58,7 +53,7 @@ class Stack:
             check=False,
         )
 
-    def ok(self, *arguments: str, within: float = START_WITHIN) -> str:
+    def ok(self, *arguments: str, within: float = WITHIN) -> str:
         """One command that must succeed; what it printed."""
         done = self.run(*arguments, within=within)
         assert done.returncode == 0, f"perdure {' '.join(arguments)}\n{done.stdout}\n{done.stderr}\n{self.logs()}"
@@ -95,7 +90,11 @@ class Stack:
 
     def wait_until_up_again(self, part: str, was: int) -> None:
         """Until the part runs as another process, and everything is ready."""
-        until(lambda: self.described["pids"].get(part, was) != was and self.is_up(), what=f"{part} again", of=self)
+        self.until(lambda: self.described["pids"].get(part, was) != was and self.is_up(), f"{part} again")
+
+    def until(self, true: Callable[[], object], what: str) -> None:
+        """Wait for something; a failure shows the ends of all logs."""
+        until(true, what, also=self.logs)
 
     def logs(self) -> str:
         """The ends of all log files, for a failure's message."""
@@ -115,6 +114,21 @@ class Stack:
                     found.append(process)
         return found
 
+    def agents(self, word: str) -> list[psutil.Process]:
+        """Its shims, runners or keepers."""
+        found: list[psutil.Process] = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                if word in " ".join(process.cmdline()):
+                    found.append(process)
+        return found
+
+    def kill_agents(self, word: str) -> None:
+        """kill -9 of all of them."""
+        for process in self.agents(word):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
     def wipe(self) -> None:
         """``down --all --delete-state``, and the proof that it leaves nothing."""
         if self.home.exists():
@@ -122,15 +136,7 @@ class Stack:
         assert not self.home.exists(), sorted(self.home.iterdir())
         for path in outside(self.home):
             assert not path.exists(), sorted(path.iterdir())
-        until(lambda: not self.processes(), what="no process to be left", within=10)
-
-
-def until(true: Callable[[], object], *, what: str, of: Stack | None = None, within: float = START_WITHIN) -> None:
-    """Poll, with a deadline."""
-    deadline = time.monotonic() + within
-    while not true():
-        assert time.monotonic() < deadline, f"waited {within:.0f} s for {what}\n{of.logs() if of else ''}"
-        time.sleep(0.05)
+        until(lambda: not self.processes(), "no process to be left")
 
 
 @contextlib.contextmanager

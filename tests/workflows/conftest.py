@@ -43,12 +43,12 @@ from tests.support.waiting import WITHIN, eventually
 __all__ = ["database", "database_url", "postgres_server"]
 
 QUICK = Timing(
-    heartbeat=2.0,
-    watch_heartbeat=3.0,
+    heartbeat=20.0,
+    watch_heartbeat=20.0,
     activity_retry=0.05,
     retry_backoff=(0.2, 0.4),
     stop_grace=0.5,
-    abort_bound=2.0,
+    abort_bound=20.0,
     terminate_retry=0.05,
 )
 

@@ -1,7 +1,7 @@
-"""Kills a worker at a named point, once: on ``PYTHONPATH``, Python imports this before anything else.
+"""Kills a worker at named points, each once: on ``PYTHONPATH``, Python imports this before anything else.
 
-The file that ``PERDURE_DIE_FILE`` names says where: ``ACTIVITY:before`` or ``ACTIVITY:after``, with ``:SIGNAL``
-behind it if it is not KILL. When it has happened it is renamed to ``….died``, so that the next worker lives.
+The file that ``PERDURE_DIE_FILE`` names has a line for each (``tests/support/deaths.py``). It is taken away before
+the worker dies of it, so that the next one gets further.
 """
 
 import os
@@ -17,14 +17,17 @@ if os.environ.get("PERDURE_DIE_FILE") and any("perdure.stack.worker" in word for
     _file = Path(os.environ["PERDURE_DIE_FILE"])
 
     def _die(step: str, when: str) -> None:
-        try:
-            wanted_step, wanted_when, *rest = _file.read_text().split(":")
-            if (step, when) != (wanted_step, wanted_when):
-                return
-            _file.rename(f"{_file}.died")
-        except FileNotFoundError:
+        if not _file.exists():
             return
-        os.kill(os.getpid(), signal.Signals[f"SIG{rest[0] if rest else 'KILL'}"])
+        points = _file.read_text().split()
+        for point in points:
+            wanted_step, wanted_when, *rest = point.split(":")
+            if (step, when) == (wanted_step, wanted_when):
+                beside = _file.with_name("left")
+                beside.write_text("\n".join(other for other in points if other != point))
+                beside.rename(_file)
+                os.kill(os.getpid(), signal.Signals[f"SIG{rest[0] if rest else 'KILL'}"])
+                return
 
     class _Inbound(temporal_worker.ActivityInboundInterceptor):
         async def execute_activity(self, input: temporal_worker.ExecuteActivityInput) -> Any:
