@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import Priority, RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 with workflow.unsafe.imports_passed_through():
     from perdure.model.activities import Activity
@@ -41,7 +41,8 @@ async def transact(step: Activity[In, Out], value: In, timing: Timing, *, summar
             retry_policy=RetryPolicy(maximum_attempts=2, initial_interval=timedelta(milliseconds=50)),
             summary=summary,
         )
-    except (ActivityError, ApplicationError) as error:  # a failed local activity comes bare
+    except FailureError as error:
+        # One that failed comes bare; one that took too long comes wrapped, and bare when it is replayed (tried).
         cause = error.cause if isinstance(error, ActivityError) else error
         if isinstance(cause, ApplicationError) and cause.non_retryable:
             raise

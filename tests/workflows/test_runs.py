@@ -227,3 +227,24 @@ async def test_a_transaction_that_keeps_failing_is_tried_until_it_works(
     assert await lab.end(await lab.submit("patient")) == "done"
     assert calls == 6
     await lab.at_rest()
+
+
+async def test_a_transaction_that_takes_too_long_is_run_as_an_activity_and_replays(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from perdure.store import claims
+
+    works, calls = claims.claim, 0
+
+    async def slow(*args: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            await asyncio.sleep(1000)
+        return await works(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(claims, "claim", slow)
+    lab.world.timing = lab.world.timing.but(local_activity=1.0)
+    assert await lab.end(await lab.submit("slow")) == "done"
+    assert calls == 3
+    await lab.at_rest()
