@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,19 +54,21 @@ def test_the_exit_code_is_that_of_the_worst_file(perdure: Program, files: Path, 
         assert "Traceback" not in ended.err
 
 
-@pytest.fixture
+@contextmanager
 def nobody() -> Iterator[None]:
     """As an ordinary user: root may read everything."""
     before = os.geteuid()
     if before == 0:
         os.seteuid(65534)
-    yield
-    os.seteuid(before)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
 
 
-@pytest.mark.usefixtures("nobody")
 def test_a_file_that_may_not_be_read_is_unreadable(perdure: Program, files: Path):
-    ended = perdure("validate", "/etc/shadow")
+    with nobody():
+        ended = perdure("validate", "/etc/shadow")
     assert ended.code == 2
     assert "/etc/shadow cannot be read: Permission denied" in ended.err
 
