@@ -93,10 +93,17 @@ def names(folder: Path | None = None, home: Path | None = None) -> list[str]:
 
 
 def files(folder: Path, home: Path | None) -> list[Path]:
-    """Those that there are, in the order in which they are asked."""
+    """Those that there are, in the order in which they are asked; none in a folder that may not be entered."""
     bases = dict.fromkeys(base for base in (folder, home) if base is not None)
     paths = [base / inner / name for base in bases for inner in FOLDERS for name in NAMES]
-    return [path for path in paths if path.exists()]
+    return [path for path in paths if _there(path)]
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 def _all(folder: Path, home: Path | None) -> Iterator[tuple[Profile, bool]]:
