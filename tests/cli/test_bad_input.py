@@ -197,3 +197,12 @@ def test_an_unknown_run_is_told_with_where_to_look(perdure: Program, fake: FakeC
         assert ended.code == 1
         assert ended.err == "Error: there is no run xx in project main\n  `perdure ps -a` lists them all\n"
     assert perdure("fleet", "get", "xx").code == 1
+
+
+@pytest.mark.parametrize("option", [["--project", "other"], ["--json"]])
+@pytest.mark.parametrize("command", [["fleet", "list"], ["fleet", "delete", "pool"], ["secret", "list"]])
+def test_an_option_in_front_of_a_command_is_not_dropped(perdure: Program, option: list[str], command: list[str]):
+    group, *rest = command
+    ended = perdure(group, *option, *rest)
+    assert ended.code == 2
+    assert f"{option[0]} stands behind the command" in ended.err

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from perdure.cli import completion
+from perdure.cli.groups import alone
 from perdure.cli.run_commands import Json, Project, Yes
 
 app = typer.Typer(
@@ -20,7 +21,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The fleet's name.", a
 @app.callback(invoke_without_command=True)
 def fleet(context: typer.Context, project: Project = "main", json: Json = False) -> None:
     """List fleets and their instances; show or delete one."""
-    if context.invoked_subcommand is None:
+    if alone(context):
         list_fleets(project, json=json)
 
 

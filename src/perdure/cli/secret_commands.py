@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from perdure.cli import completion
+from perdure.cli.groups import alone
 from perdure.cli.run_commands import Json, Project, Yes
 
 app = typer.Typer(
@@ -20,15 +21,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The secret's name.", 
 @app.callback(invoke_without_command=True)
 def secret(context: typer.Context, project: Project = "main", json: Json = False) -> None:
     """Keep passwords and keys for runs, under names: set, get, list or delete one."""
-    if context.invoked_subcommand is None:
+    if alone(context):
         list_secrets(project, json=json)
-        return
-    for option in ("project", "json"):
-        source = context.get_parameter_source(option)
-        if source is not None and source.name == "COMMANDLINE":  # or a value would go to another project unnoticed
-            context.fail(
-                f"--{option} stands behind the command: perdure secret {context.invoked_subcommand} … --{option}"
-            )
 
 
 @app.command("set", epilog="perdure secret set hf-token - < token.txt")
