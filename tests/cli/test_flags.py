@@ -278,7 +278,7 @@ def test_the_plan_says_which_flag_or_profile_has_a_value_and_stays_short(perdure
     assert "v (profile large)" in said
     assert "Max price    v" in said
     assert "Python" not in said
-    assert "1 more value is in force: --explain shows all" in said
+    assert "1 more field is at the default: --explain shows all" in said
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def show_plan(
     shown = [(name, value) for name, value in ours if name.lower() not in given]
     _show_values([*shown, *((one.label, _told(one, flags or Given())) for one in values), *code])
     if more := len(plan.effective) - len(values):
-        plural = "value is" if more == 1 else "values are"
-        say().print(f"  {more} more {plural} in force: --explain shows all, and what says so", style="dim")
+        fields = "field is" if more == 1 else "fields are"
+        say().print(f"  {more} more {fields} at the default: --explain shows all, and what sets each", style="dim")
     say().print()
     if plan.offers:
         say().print(offer_table(plan.offers[:offers]))
