@@ -112,7 +112,7 @@ async def test_refusal_says_every_fleet_and_offer_and_why(inventory: Inventory):
     request, answer = await inventory.claim(wait=False, requirements=wants)
     assert answer.status is ClaimStatus.REFUSED
     assert [it.why for it in answer.tried] == ["has 2 CPUs, wanted 64..", "has 16 CPUs, wanted 64.."]
-    assert await inventory.again(request) == answer
+    assert await inventory.again(request) == answer.but(again=True)
     assert answer.message == (
         f"no capacity for an instance: local has 2 CPUs, wanted 64..; 1 more in `perdure run get {request.run_id}`"
     )
