@@ -58,13 +58,16 @@ class Backend(Protocol):
         """Ask for the instance; returns as soon as the provider accepts. Looks before it buys: idempotent."""
         ...
 
-    async def find(self, instance_id: UUID) -> bool: ...
+    async def find(self, instance_id: UUID) -> bool:
+        """Whether the provider has it, and not as one that is ending. Lists may lag behind: False is no proof."""
+        ...
 
     async def endpoint(self, instance_id: UUID, token: str) -> Endpoint:
         """Of an instance that was made.
 
         Raises:
-            InstanceGone: it is there no more, whoever ended it.
+            InstanceGone: it is there no more, whoever ended it. What is only not listed (yet) is not gone.
+            AgentUnreachable: it has no address yet, or is not listed.
         """
         ...
 
@@ -73,7 +76,8 @@ class Backend(Protocol):
         ...
 
     async def terminate(self, instance_id: UUID) -> Termination:
-        """Idempotent. ``gone`` only when the provider says that it is gone, or that it never was."""
+        """Idempotent. ``gone`` only when the provider says that it is gone, or that it never was; it is not ``known``,
+        if that may be because it is not listed yet."""
         ...
 
     async def list(self) -> list[ProviderInstance]: ...

@@ -237,6 +237,9 @@ class InstanceLost(Message):
 class Termination(Message):
     gone: bool
     message: str = ""
+    known: bool = True
+    """False: gone, as far as the provider knows, which has never listed it; what it accepted a moment ago may be
+    listed later."""
 
 
 # --- jobs ---------------------------------------------------------------------------------------------------
