@@ -175,6 +175,13 @@ def test_of_a_long_line_what_is_around_the_mistake_is_shown():
     assert len(below) <= len(above)
 
 
+def test_the_password_in_a_url_is_not_shown():
+    line = "repos: ['https://me:s3cret@host/a:b:c']"
+    above, below = (text.plain for text in snippet(line, 1, 9))
+    assert above == "  1 │ repos: ['https://**********host/a:b:c']"
+    assert below == "    │ " + " " * 8 + "^" * 30
+
+
 def test_a_line_is_shown_and_never_obeyed(perdure: Program):
     above, _ = snippet("a: [red]\x1b[2J", 1, 1)
     assert above.plain == "  1 │ a: [red]\\x1b[2J"

@@ -6,6 +6,7 @@ import pytest
 
 from perdure import spec
 from perdure.model.errors import InvalidConfiguration
+from perdure.spec.reading import read
 from tests.spec.support import mistakes, task
 
 WRONG = """\
@@ -93,6 +94,29 @@ def test_no_message_repeats_the_value_of_a_variable() -> None:
     errors = mistakes({"type": "task", "image": "i", "registry_auth": login})
     assert len(errors) == 2
     assert "s3cret" not in str(InvalidConfiguration(errors))
+
+
+@pytest.mark.parametrize("field", ["repos: ['{}:b:c']", "nodes: '{}'", "spot_policy: '{}'", "'{}': 1"])
+@pytest.mark.parametrize("login", ["me:s3cret", "s3cret", "me:aaa@s3cret", ":s3cret"])
+def test_no_message_repeats_what_a_url_has_in_front_of_its_host(field: str, login: str) -> None:
+    (error,) = mistakes(task(field.format(f"https://{login}@host:8443/a")))
+    assert "s3cret" not in str(InvalidConfiguration([error]))
+
+
+def test_a_url_without_its_beginning_is_not_repeated() -> None:
+    (error,) = mistakes(task("repos: ['me:s3cret@host.com/a']"))
+    assert "https://" in (error.hint or "")
+    assert "s3cret" not in str(InvalidConfiguration([error]))
+
+
+@pytest.mark.parametrize("url", ["https://me:s3cret@host/a", "https://me:aaa@s3cret@host:8443/a", "git@h:a/b:/x"])
+def test_no_plan_shows_what_a_url_has_in_front_of_its_host(url: str) -> None:
+    found = read(task(f"repos: ['{url}']"))
+    assert "s3cret" not in str([one.model_dump(mode="json") for one in found.effective])
+    assert [warning for warning in found.warnings if "token in the URL of repos[0]" in warning] == (
+        list(found.warnings) if "://" in url else []
+    )
+    assert "s3cret" not in str(found.warnings)
 
 
 def test_a_path_is_always_text_that_can_be_sent() -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from perdure.cli.terminal import say, visible
 from perdure.model.errors import FieldError, InvalidConfiguration, PerdureError
+from perdure.spec.grammar.base import LOGIN
 
 LONGEST = 200
 """Characters of a line that are shown, around the mistake."""
@@ -75,6 +76,7 @@ def in_words(mistake: FieldError) -> str:
 
 def snippet(line: str, number: int, column: int) -> tuple[Text, Text]:
     """A line of the source, and below it a mark under the word at ``column`` (1-based, in characters)."""
+    line = LOGIN.sub(lambda login: "*" * len(login[0]), line)
     start = column - 1
     word = _WORD.match(line, start)
     end = word.end() if word else start + 1

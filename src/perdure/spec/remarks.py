@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from perdure.spec.grammar.base import without_login
 from perdure.spec.models.profile import ScheduleSpec
 from perdure.spec.models.run import RunFields, Task
 
@@ -13,7 +14,7 @@ _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 
 def warnings(run: RunFields) -> tuple[str, ...]:
     """One sentence each."""
-    return (*_without_effect(run), *_not_forwarded(run), *_weekdays(run.schedule))
+    return (*_without_effect(run), *_not_forwarded(run), *_weekdays(run.schedule), *_readable(run))
 
 
 def _without_effect(run: RunFields) -> Iterator[str]:
@@ -31,6 +32,12 @@ def _not_forwarded(run: RunFields) -> Iterator[str]:
                 f"the local port {port.local_port} is not forwarded yet: port {port.container_port} of the job is"
                 f" served at http://ADDRESS:{port.container_port}, where ADDRESS is its instance's"
             )
+
+
+def _readable(run: RunFields) -> Iterator[str]:
+    for index, repo in enumerate(run.repos):
+        if repo.url is not None and re.match("https?:", repo.url) and without_login(repo.url) != repo.url:
+            yield f"who may read the configuration may read the password or token in the URL of repos[{index}]"
 
 
 def _weekdays(schedule: ScheduleSpec | None) -> Iterator[str]:

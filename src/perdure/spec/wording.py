@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from perdure.model.errors import FieldError
 from perdure.spec.document import Lines, Path
-from perdure.spec.grammar.base import told
+from perdure.spec.grammar.base import told, without_login
 
 RENAMED = {
     "termination_idle_time": "idle_duration",
@@ -157,6 +157,7 @@ def dotted(path: Path) -> str:
         if isinstance(step, int):
             words += f"[{step}]"
         else:
+            step = without_login(step)
             name = step[:60] if step[:60].isprintable() else ascii(step[:60])[1:-1]
             words += f".{name}" if words else name
     return words[:200]

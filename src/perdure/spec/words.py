@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from perdure.model.durations import in_words
-from perdure.spec.grammar.base import is_list, is_mapping
+from perdure.spec.grammar.base import is_list, is_mapping, without_login
 from perdure.spec.grammar.env import Supplied
 from perdure.spec.grammar.fleets import FleetNodes
 from perdure.spec.grammar.hardware import CpuSpec, DiskSpec, GpuSpec, ResourcesSpec
@@ -26,7 +26,6 @@ UNSET = "-"
 
 _LONGEST = 200
 _DURATION = re.compile(r"(.*_)?(duration|delay|grace|window|timeout|interval|deadline|backoff)")
-_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+@")
 _COMMANDS = ("commands", "init", "setup")
 
 
@@ -35,7 +34,7 @@ def words(path: str, value: object) -> str:
     if path.startswith("env.") and isinstance(value, str | Supplied):
         said = _variable(value)
     else:
-        said = _CREDENTIALS.sub("…@", _words(path.rpartition(".")[2], value))
+        said = without_login(_words(path.rpartition(".")[2], value))
     return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
 
 

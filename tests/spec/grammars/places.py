@@ -77,10 +77,11 @@ def files() -> Grammar:
 
 def repositories() -> Grammar:
     """A folder or a URL, with the place where it goes."""
-    hosts = st.sampled_from(["https://github.com", "https://h:8443", "ssh://git@h:22", "http://10.0.0.1:80"])
-    urls = st.builds("{}/{}/{}".format, hosts, _PART, _PART) | st.builds(
-        "git@github.com:{}/{}.git".format, _PART, _PART
-    )
+    logins = st.sampled_from(["", "", "git@", "token@", "user:token@", "me:1234@", "user:to:k@en@"])
+    hosts = st.sampled_from(["github.com", "h", "10.0.0.1", "[::1]", "[fe80::1:2]"])
+    schemes, ports = st.sampled_from(["https", "http", "ssh", "git"]), st.sampled_from(["", "", ":22", ":8443"])
+    long = st.builds("{}://{}{}{}/{}/{}".format, schemes, logins, hosts, ports, _PART, _PART)
+    urls = long | st.builds("git@{}:{}/{}.git".format, hosts, _PART, _PART)
     folders = st.sampled_from([".", "..", "~/code"]) | st.lists(_PART, min_size=1, max_size=3).map("/".join)
     inside = absolute_paths | _PART | st.just("~/x")
 

@@ -21,6 +21,9 @@ _WHOLE = re.compile(r"[+-]?[0-9][0-9_]{0,19}")
 _NUMBER = re.compile(r"[+-]?([0-9][0-9_]{0,19}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
 _LARGEST = 10**20
 _SURROGATE = re.compile("[\ud800-\udfff]")
+LOGIN = re.compile(r"(?<=://)[^/\s]*@")
+"""What stands before the host in a URL: people write passwords and tokens there."""
+
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _SHORT_SWITCHES = {"1": True, "y": True, "t": True, "0": False, "n": False, "f": False}
 
@@ -30,15 +33,21 @@ def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
     return PydanticCustomError("perdure", "{text}", {"text": message, "hint": hint})
 
 
+def without_login(word: str) -> str:
+    """The text without the passwords in its URLs."""
+    return LOGIN.sub("…@", word) if "://" in word else word
+
+
 def told(value: object) -> str:
-    """A value in a message: short, and never a whole structure."""
+    """A value in a message: short, never a whole structure, and never the password in a URL."""
     match value:
         case None:
             return "null"
         case bool():
             return str(value).lower()
         case str():
-            return repr(value if len(value) <= 60 else value[:57] + "...")
+            word = without_login(value)
+            return repr(word if len(word) <= 60 else word[:57] + "...")
         case int() | float():
             return str(value)[:40] if not isinstance(value, int) or abs(value) < 10**40 else "a huge number"
         case dict():

@@ -19,9 +19,16 @@ from perdure.spec.grammar.base import Switch, Text, Written, text, told, wrong
 from perdure.spec.grammar.forms import Short, one_or_more, scalar
 
 _DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
-_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _MOUNT_HINT = "write volume:/path, or /host/path:/path for a host folder"
-_SCP = re.compile(r"[^/:@]*@[^/:@]+:")
+_ADDRESS = r"\[[0-9a-fA-F:.]*\]"
+_TO_THE_PORT = re.compile(rf"[a-zA-Z][a-zA-Z0-9+.-]*://([^/\s]*@)?({_ADDRESS}|[^:/]*)(:[0-9]+(?=[:/]|$))?")
+"""Of a URL: scheme, login, host and port. A login goes as far as the last @, whatever a password has in it."""
+
+_TO_THE_OWNER = re.compile(rf"[^/:@]*@({_ADDRESS}|[^/:@]+):")
+"""Of what scp takes, too: user and host."""
+
+_LIKE_A_URL = re.compile(r"\w[\w.-]*:[^/@\s]+@[^/@\s]+\.[^/@\s]+/.*")
+_REPO_HINT = "write a local path or a URL, and where it goes after a colon: .:/app, https://host/owner/name:/app"
 
 
 def _given(value: str) -> str:
@@ -158,25 +165,27 @@ FileItem = Annotated[
 
 
 def repository(value: object) -> object:
-    """``local_or_url`` or ``local_or_url:path`` as a mapping; the port of a URL belongs to the URL."""
+    """``local_or_url`` or ``local_or_url:path`` as a mapping.
+
+    A colon divides the two only where it is no part of a URL: neither in its login, nor before its port, nor in an
+    address of IPv6; of ``git@host:owner/name``, the first one is part of it.
+    """
     if not isinstance(value, str):
         return value
     if not value:
         raise wrong("is empty", "write a local path or a URL")
-    is_url = True
-    if match := _URL.match(value) or _SCP.match(value):
-        head, rest = value[: match.end()], value[match.end() :]
-        # In a URL, a colon before digits and a slash is a port; with scp's form there is none.
-        parts = re.match(r"([^:/]*(?::(?=[0-9]+(?:/|$))[0-9]+)?[^:]*)(?::(.*))?", rest)
-        source, path = head + (parts[1] if parts else rest), parts[2] if parts else None
-    else:
-        drive, rest = (value[:2], value[2:]) if _DRIVE.match(value) else ("", value)
-        source, colon, tail = rest.partition(":")
-        source, path, is_url = drive + source, tail if colon else None, False
-    if path is not None and (not path or ":" in path):
-        raise wrong(f"is not a repository: {told(value)}", "write local/path:/path/in/job")
-    mapping: dict[str, object] = {"url" if is_url else "local_path": source}
-    return mapping if path is None else {**mapping, "path": path}
+    url = _TO_THE_PORT.match(value) or _TO_THE_OWNER.match(value)
+    start = url.end() if url else 2 if _DRIVE.match(value) else 0
+    rest, colon, path = value[start:].partition(":")
+    source = value[:start] + rest
+    if colon and (not source or not path or ":" in path):
+        raise wrong(f"is not a repository: {told(value)}", _REPO_HINT)
+    if not url and _LIKE_A_URL.fullmatch(value):
+        # Not repeated: what would be the path may be a token.
+        hint = "write https:// in front of it; a folder of such a name is given as local_path"
+        raise wrong("is a URL without its beginning", hint)
+    mapping: dict[str, object] = {"url" if url else "local_path": source}
+    return {**mapping, "path": path} if colon else mapping
 
 
 class RepoSpec(Written):
