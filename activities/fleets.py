@@ -12,6 +12,7 @@ from perdure.model.errors import FieldError, InvalidConfiguration
 from perdure.model.messages import FleetRecord, FleetView
 from perdure.spec import fleet_requirements, parse_fleet
 from perdure.store import fleets
+from perdure.store.database import acting
 from perdure.store.fleets import FleetTerms
 
 IDLE = 3 * 86400.0
@@ -33,10 +34,11 @@ class Fleets:
             terms = _terms(record)
         except InvalidConfiguration as error:
             return FleetView(errors=tuple(error.errors))
-        async with self._world.database.transaction() as tx:
-            return await fleets.apply(
-                tx, terms, lambda requirements: offered(self._world, requirements), again=record.again
-            )
+        with acting(f"user {record.user}" if record.user else ""):
+            async with self._world.database.transaction() as tx:
+                return await fleets.apply(
+                    tx, terms, lambda requirements: offered(self._world, requirements), again=record.again
+                )
 
 
 def _terms(record: FleetRecord) -> FleetTerms:

@@ -6,8 +6,18 @@ from temporalio import activity
 
 from activities.errors import translated
 from activities.world import World
-from perdure.model.api import LIST_FLEETS, LIST_RUNS, FleetQuery, FleetRows, RunQuery, RunRows
-from perdure.store import reads
+from perdure.model.api import (
+    LIST_EVENTS,
+    LIST_FLEETS,
+    LIST_RUNS,
+    EventQuery,
+    EventRows,
+    FleetQuery,
+    FleetRows,
+    RunQuery,
+    RunRows,
+)
+from perdure.store import events, reads
 
 
 class Reads:
@@ -27,3 +37,10 @@ class Reads:
         """Fleets with their instances."""
         async with self._world.database.transaction() as tx:
             return FleetRows(fleets=tuple(await reads.list_fleets(tx, query.project)))
+
+    @activity.defn(name=LIST_EVENTS.name)
+    @translated
+    async def list_events(self, query: EventQuery) -> EventRows:
+        """What changed of late, oldest first."""
+        async with self._world.database.transaction() as tx:
+            return EventRows(events=tuple(await events.listed(tx, query)))

@@ -14,6 +14,7 @@ from perdure.model.errors import NotFound, UserError
 from perdure.model.messages import Nothing
 from perdure.model.secrets import check_secret_name, check_secret_value
 from perdure.store import secrets
+from perdure.store.database import acting
 
 
 class Secrets:
@@ -72,6 +73,7 @@ class Secrets:
     @translated
     async def delete_secret(self, wish: api.DeleteSecret) -> Nothing:
         """Forget a value. Safe to repeat: one that is not there is deleted."""
-        async with self._world.database.transaction() as tx:
-            await secrets.delete(tx, wish.project, wish.name)
+        with acting(f"user {wish.user}".rstrip()):
+            async with self._world.database.transaction() as tx:
+                await secrets.delete(tx, wish.project, wish.name)
         return Nothing()

@@ -7,7 +7,6 @@ a job that ended in between is no finding. One bad object never stops the others
 from __future__ import annotations
 
 from collections.abc import Iterable
-from uuid import UUID
 
 from temporalio import activity
 
@@ -26,6 +25,7 @@ from activities.world import World
 from perdure.model.activities import SWEEP
 from perdure.model.messages import Finding, Findings, Nothing
 from perdure.store import events, retention
+from perdure.store.database import acting
 
 MOST = 100
 """Findings that one pass hands on; the next pass finds the rest again."""
@@ -41,6 +41,10 @@ class Sweeping:
     @translated
     async def sweep(self, _: Nothing) -> Findings:
         """Look at everything once. Safe to repeat; what a pass could not look at, the next one does."""
+        with acting("sweep"):
+            return await self._pass()
+
+    async def _pass(self) -> Findings:
         async with heartbeats(self.world.timing.heartbeat / 3):
             self.suspicion.next_pass()
             owners = Owners(self.world.temporal)
@@ -71,4 +75,4 @@ class Sweeping:
     async def _record(self, findings: Iterable[Finding]) -> None:
         async with self.world.database.transaction() as tx:
             for finding in findings:
-                await events.record(tx, "sweep", UUID(finding.subject), f"{finding.kind}: {finding.message}")
+                await events.found(tx, finding)

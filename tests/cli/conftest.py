@@ -66,7 +66,7 @@ class FakeSecrets:
             raise NotFound(f"there is no secret {name} in project {project}")
         return a_secret(name)
 
-    async def delete(self, project: str, name: str) -> None:
+    async def delete(self, project: str, name: str, user: str = "") -> None:
         del self.values[name]
 
 
@@ -74,6 +74,22 @@ def a_secret(name: str, changed: bool = True) -> api.SecretRow:
     created = NOW - timedelta(days=3)
     updated = NOW - timedelta(days=2) if changed else created
     return api.SecretRow(name=name, created_at=created, created_by="ann", updated_at=updated, updated_by="bob")
+
+
+@dataclass
+class FakeEvents:
+    """``PerdureClient.events``: these, and what was asked for."""
+
+    rows: tuple[api.EventRow, ...] = ()
+    asked: list[api.EventQuery] = field(default_factory=list)
+
+    async def list(self, query: api.EventQuery) -> tuple[api.EventRow, ...]:
+        self.asked.append(query)
+        return self.rows
+
+    async def follow(self, query: api.EventQuery) -> AsyncIterator[api.EventRow]:
+        for row in await self.list(query):
+            yield row
 
 
 @dataclass
@@ -94,6 +110,7 @@ class FakeClient:
     made_fleets: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     code_limit: int = 0
     secrets: FakeSecrets = field(default_factory=FakeSecrets)
+    events: FakeEvents = field(default_factory=FakeEvents)
     asked: list[dict[str, Any]] = field(default_factory=list)
     """For offers."""
 

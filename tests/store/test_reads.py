@@ -64,15 +64,6 @@ async def test_ended_run_never_changes_again(inventory: Inventory):
     assert (row.status, row.reason) == ("done", "all_jobs_done")
 
 
-async def test_every_change_of_a_run_is_an_event(inventory: Inventory):
-    run_id = await inventory.run("x")
-    for _ in range(2):
-        await _finish(inventory, run_id, status=RunStatus.RUNNING, reason=None, final=False)
-    await _finish(inventory, run_id)
-    found = await inventory.rows("SELECT text FROM events WHERE subject_id = :id ORDER BY at", id=run_id)
-    assert [row.text for row in found] == ["submitted", "running", "done: all_jobs_done"]
-
-
 async def test_job_of_a_run_is_shown_with_its_machine_and_latest_submission(inventory: Inventory):
     await inventory.fleet()
     request, answer = await inventory.claim()

@@ -46,8 +46,8 @@ async def test_what_happened_to_a_secret_is_an_event(database: Database):
     async with database.transaction() as tx:
         await secrets.put(tx, "main", "key", OTHER, "")
         await secrets.delete(tx, "main", "key")
-        found = await tx.execute(text("SELECT text FROM events WHERE kind = 'secret' ORDER BY at, text DESC"))
-        assert [row.text for row in found] == ["created", "updated", "deleted"]
+        found = await tx.execute(text("SELECT name, status FROM events WHERE kind = 'secret' ORDER BY id"))
+        assert [tuple(row) for row in found] == [("key", "set"), ("key", "changed"), ("key", "deleted")]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\n", "ä", "x" * 201])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from perdure.cli import fleet_commands, secret_commands, stack
+from perdure.cli import event_commands, fleet_commands, secret_commands, stack
 from perdure.cli.flags import OFFER_FLAGS, Given, taking
 from perdure.cli.run_commands import Json, NoProfile, Profile, Project, one_profile
 
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="perdure offer --gpu A100:2 --spot-auto --max-price 3 --json")(offer)
     app.add_typer(fleet_commands.app, name="fleet")
     app.add_typer(secret_commands.app, name="secret")
+    app.add_typer(event_commands.app, name="event")
     app.command()(doctor)
     app.command(epilog="perdure schema > perdure.schema.json")(schema)
     app.command(epilog="perdure validate *.yml")(validate)

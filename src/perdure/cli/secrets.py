@@ -66,7 +66,7 @@ def delete(project: str, name: str, *, yes: bool) -> None:
     async def work(client: PerdureClient) -> None:
         await client.secrets.find(project, name)
         if yes or confirm(f"Delete the secret {name}? Jobs that need it can start no more."):
-            await client.secrets.delete(project, name)
+            await client.secrets.delete(project, name, user_name())
             say().print(f"Secret {name} is deleted.")
 
     with_client(work)

@@ -29,6 +29,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.client.calls import Calls, check_size, problem_in, promptly, unreachable
 from perdure.client.connection import Place, connect, find_temporal
+from perdure.client.events import Events
 from perdure.client.logs import LogPiece, follow
 from perdure.client.secrets import Secrets
 from perdure.model import api
@@ -73,6 +74,7 @@ class PerdureClient:
         self._call = Calls(client, place)
         self._hello: api.Hello | None = None
         self.secrets = Secrets(self._call, self.hello)
+        self.events = Events(self._call)
 
     @classmethod
     async def connect(cls, place: Place | None = None, *, environ: Mapping[str, str] = os.environ) -> Self:

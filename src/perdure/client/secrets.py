@@ -63,11 +63,11 @@ class Secrets:
                 return row
         raise NotFound(f"there is no secret {name} in project {project}", hint="`perdure secret` lists them")
 
-    async def delete(self, project: str, name: str) -> None:
+    async def delete(self, project: str, name: str, user: str = "") -> None:
         """Forget a value. Jobs that need it and have not started will fail, saying so.
 
         Raises:
             NotFound: there is none.
         """
         await self.find(project, name)  # the call itself may be repeated, and does not tell
-        await self._call(api.DELETE_SECRET, api.DeleteSecret(project=project, name=name))
+        await self._call(api.DELETE_SECRET, api.DeleteSecret(project=project, name=name, user=user))

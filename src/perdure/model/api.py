@@ -8,7 +8,7 @@ type is the ``code`` of ``perdure.model.errors`` and whose details are a ``Probl
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -263,6 +263,7 @@ class SecretValue(Message):
 class DeleteSecret(Message):
     project: str
     name: str
+    user: str = ""
 
 
 class OfferQuery(Message):
@@ -277,6 +278,50 @@ class OfferRows(Message):
     offers: tuple[PlannedOffer, ...] = ()
     total: int = 0
     failures: tuple[OfferFailure, ...] = ()
+
+
+class EventQuery(Message):
+    """The latest ``limit`` events of a project since a time, oldest first: all, or those of one thing by its name.
+
+    ``within``: also of what belongs to it: a run's jobs and claims, a fleet's instances.
+    """
+
+    project: str
+    since: datetime | None = None
+    limit: int = Field(default=100, ge=1, le=1000)
+    kind: Literal["run", "fleet", "instance", "secret"] | None = None
+    name: str = ""
+    within: bool = False
+
+
+class EventTarget(Message):
+    kind: str
+    id: UUID
+    name: str = ""
+
+
+class EventRow(Message):
+    """Something that changed. ``id`` grows with time within a transaction, and nearly so between them."""
+
+    id: int
+    at: datetime
+    actor: str
+    """``user ann``, ``user``, ``workflow``, ``agent`` or ``sweep``."""
+
+    targets: tuple[EventTarget, ...]
+    """What changed comes first, then what it belongs to or is on."""
+
+    before: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str = ""
+    """One sentence (``perdure.model.happenings``)."""
+
+    data: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class EventRows(Message):
+    events: tuple[EventRow, ...] = ()
 
 
 class Check(Message):
@@ -301,6 +346,7 @@ GET_SECRET = Activity("get_secret", Kind.REMOTE, GetSecret, SecretValue)
 LIST_SECRETS = Activity("list_secrets", Kind.REMOTE, SecretQuery, SecretRows)
 DELETE_SECRET = Activity("delete_secret", Kind.REMOTE, DeleteSecret, Nothing)
 LIST_OFFERS = Activity("list_offers", Kind.REMOTE, OfferQuery, OfferRows)
+LIST_EVENTS = Activity("list_events", Kind.REMOTE, EventQuery, EventRows)
 DOCTOR = Activity("doctor", Kind.REMOTE, Nothing, Checks)
 
 ALL: tuple[Activity[Any, Any], ...] = (
@@ -314,5 +360,6 @@ ALL: tuple[Activity[Any, Any], ...] = (
     LIST_SECRETS,
     DELETE_SECRET,
     LIST_OFFERS,
+    LIST_EVENTS,
     DOCTOR,
 )

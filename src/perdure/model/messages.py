@@ -350,6 +350,9 @@ class FleetRecord(Message):
     again: bool = True
     """Make instances up to ``nodes.min`` also if those made last could not be had."""
 
+    user: str = ""
+    """Who wants this, if somebody just asked for it."""
+
 
 class FleetView(Message):
     fleet_id: UUID | None = None

@@ -1,11 +1,12 @@
-"""The pool of connections, and transactions."""
+"""The pool of connections, and transactions, with who makes them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
@@ -13,6 +14,22 @@ from perdure.model.errors import ControlPlaneError
 
 POOL = 20
 """Connections of one worker: at least its workflow-task slots, each of which may run a transaction."""
+
+_ACTOR: ContextVar[str] = ContextVar("actor", default="")
+_ACT = text("SELECT set_config('perdure.actor', :actor, true)")
+
+
+@contextmanager
+def acting(actor: str) -> Iterator[None]:
+    """Of the transactions within, this is who or what the events name: ``sweep``, ``user ann``.
+
+    Others need not say: what a workflow, an agent or a run's user does, the rows tell.
+    """
+    token = _ACTOR.set(actor)
+    try:
+        yield
+    finally:
+        _ACTOR.reset(token)
 
 
 def driver_url(url: str) -> URL:
@@ -37,6 +54,8 @@ class Database:
         """
         try:
             async with self._engine.begin() as connection:
+                if actor := _ACTOR.get():
+                    await connection.execute(_ACT, {"actor": actor})
                 yield connection
         except DBAPIError as error:
             if error.connection_invalidated:

@@ -27,8 +27,6 @@ _END = text("""
         RETURNING id
     ), unwatched AS (
         DELETE FROM watches WHERE job_id IN (SELECT id FROM ended)
-    ), noted AS (
-        INSERT INTO events (at, kind, subject_id, text) SELECT :at, 'job', id, :words FROM ended
     )
     SELECT id FROM ended
 """)
@@ -100,7 +98,6 @@ def _values(end: JobEnd) -> dict[str, Any]:
         "exit_status": end.exit_status,
         "message": end.message,
         "at": end.at,
-        "words": f"{end.status.value}: {end.reason.value}",
     }
 
 

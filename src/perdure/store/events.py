@@ -1,19 +1,93 @@
-"""What changed, when, in words for people."""
+"""What changed, when, and who did it. Triggers write it (``migrations/versions/0004``); this reads it."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-_INSERT = text(
-    "INSERT INTO events (at, kind, subject_id, text) VALUES (coalesce(:at, now()), :kind, :subject, :text)"
-)
+from perdure.model.api import EventQuery, EventRow, EventTarget
+from perdure.model.happenings import sentence
+from perdure.model.messages import Finding
+
+_FOUND = text("""
+    INSERT INTO events (project_id, actor, kind, subject_id, name, run_id, instance_id, reason, words)
+    SELECT coalesce(i.project_id, r.project_id), 'sweep', 'sweep', it.id, coalesce(i.name, r.name, ''),
+           r.id, i.id, :kind, :words
+    FROM (SELECT CAST(:subject AS uuid) AS id) it
+    LEFT JOIN instances i ON i.id = it.id
+    LEFT JOIN runs r ON r.id = coalesce((SELECT j.run_id FROM jobs j WHERE j.id = it.id),
+                                        (SELECT c.run_id FROM claims c WHERE c.id = it.id), it.id)
+""")
+
+_LISTED = """
+    SELECT * FROM (
+        SELECT e.*, r.name AS run, f.name AS fleet, i.name AS instance
+        FROM events e LEFT JOIN runs r ON r.id = e.run_id LEFT JOIN fleets f ON f.id = e.fleet_id
+        LEFT JOIN instances i ON i.id = e.instance_id
+        WHERE (e.project_id IS NULL OR e.project_id = (SELECT id FROM projects WHERE name = :project)) {more}
+        ORDER BY e.at DESC, e.id DESC LIMIT :limit
+    ) latest ORDER BY at, id
+"""
+
+_OF_PROJECT = "project_id = (SELECT id FROM projects WHERE name = :project) AND name = :name"
+_OF = {
+    "run": f"e.run_id IN (SELECT id FROM runs WHERE {_OF_PROJECT})",
+    "fleet": f"e.fleet_id IN (SELECT id FROM fleets WHERE {_OF_PROJECT})",
+    "instance": f"e.instance_id IN (SELECT id FROM instances WHERE {_OF_PROJECT})",
+    "secret": "e.kind = 'secret' AND e.name = :name",
+}
+"""All that ever had the name, as far as it is remembered."""
 
 
-async def record(
-    tx: AsyncConnection, kind: str, subject_id: UUID, words: str, *, at: datetime | None = None
-) -> None:
-    await tx.execute(_INSERT, {"at": at, "kind": kind, "subject": subject_id, "text": words})
+async def found(tx: AsyncConnection, finding: Finding) -> None:
+    """Write what the sweep found, and where."""
+    values = {"subject": UUID(finding.subject), "kind": finding.kind, "words": finding.message}
+    await tx.execute(_FOUND, values)
+
+
+async def listed(tx: AsyncConnection, query: EventQuery) -> list[EventRow]:
+    """The latest, oldest first."""
+    more: list[str] = []
+    values: dict[str, Any] = {"project": query.project, "limit": query.limit}
+    if query.since is not None:
+        more.append("e.at >= :since")
+        values["since"] = query.since
+    if query.kind is not None:
+        more.append(_OF[query.kind])
+        values["name"] = query.name
+        if query.kind in ("run", "fleet") and not query.within:
+            more.append(f"e.kind = '{query.kind}'")
+    statement = _LISTED.format(more="".join(f" AND {condition}" for condition in more))
+    return [told(row) for row in await tx.execute(text(statement), values)]
+
+
+def told(row: Row[Any]) -> EventRow:
+    """A row with its sentence."""
+    return EventRow(
+        id=row.id,
+        at=row.at,
+        actor=row.actor,
+        targets=tuple(_targets(row)),
+        before=row.before,
+        status=row.status,
+        reason=row.reason,
+        message=sentence(row.kind, row.before, row.status, row.reason, row.words, row.data),
+        data=row.data,
+    )
+
+
+def _targets(row: Row[Any]) -> list[EventTarget]:
+    """What changed, then what it is part of or on."""
+    others = (
+        ("run", row.run_id, row.run),
+        ("instance", row.instance_id, row.instance),
+        ("fleet", row.fleet_id, row.fleet),
+    )
+    first = EventTarget(kind=row.kind, id=row.subject_id, name=row.name)
+    return [
+        first,
+        *(EventTarget(kind=kind, id=id, name=name or "") for kind, id, name in others if id and id != first.id),
+    ]

@@ -16,7 +16,7 @@ from perdure.model.events import Nudge, Placement
 from perdure.model.messages import FleetView
 from perdure.model.resources import Requirements
 from perdure.model.statuses import InstanceReason
-from perdure.store import events, instances, pool, projects, releases
+from perdure.store import instances, pool, projects, releases
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ _UPSERT = text("""
         nodes_min = EXCLUDED.nodes_min, nodes_max = EXCLUDED.nodes_max, placement = EXCLUDED.placement,
         blocks = EXCLUDED.blocks, idle_duration = EXCLUDED.idle_duration,
         requirements = EXCLUDED.requirements, configuration = EXCLUDED.configuration
-    RETURNING id, status, (xmax = 0) AS made
+    RETURNING id, status
 """).bindparams(bindparam("requirements", type_=JSONB), bindparam("configuration", type_=JSONB))
 
 _FAILED_TO_START = [InstanceReason.NO_OFFERS, InstanceReason.ERROR, InstanceReason.PROVISIONING_TIMEOUT]
@@ -76,8 +76,6 @@ async def apply(tx: AsyncConnection, terms: FleetTerms, offers: Offers, *, again
     row = (await tx.execute(_UPSERT, _values(terms, project_id))).one()
     if row.status == "terminating":
         return await _view(tx, row.id, [])
-    if row.made:
-        await events.record(tx, "fleet", row.id, "made")
     nudges = await _shrink(tx, row.id, terms.nodes_max)
     nudges += await releases.hand_on(tx, project_id, [], offers)
     why = (await tx.execute(_LAST_FAILED, {"fleet": row.id, "reasons": _FAILED_TO_START})).scalar() or ""
@@ -103,7 +101,6 @@ async def delete(tx: AsyncConnection, project: str, name: str) -> FleetView:
     if view.live == 0:
         query = text("UPDATE fleets SET status = 'terminated', ended_at = now() WHERE id = :id")
         await tx.execute(query, {"id": fleet_id})
-        await events.record(tx, "fleet", fleet_id, "deleted")
     return view.but(gone=view.live == 0)
 
 

@@ -14,7 +14,6 @@ from perdure.model.errors import NotFound
 from perdure.model.messages import JobKey, JobRecord
 from perdure.model.statuses import JobReason, JobStatus
 from perdure.spec.effective import EffectiveRun
-from perdure.store import events
 
 LOG_CHANNEL = "perdure_log"
 """Of NOTIFY: the payload is the id of a job whose log has grown or is complete."""
@@ -76,7 +75,6 @@ async def record(tx: AsyncConnection, job: JobRecord) -> None:
         ON CONFLICT (id) DO UPDATE SET
             status = EXCLUDED.status, started_at = coalesce(jobs.started_at, EXCLUDED.started_at)
         WHERE jobs.status = ANY(:before)
-        RETURNING id
     """)
     values = {
         "id": job.key.job_id,
@@ -91,8 +89,7 @@ async def record(tx: AsyncConnection, job: JobRecord) -> None:
         "at": job.at,
         "before": [status.value for status in _ORDER[: _ORDER.index(job.status)]],
     }
-    if (await tx.execute(query, values)).one_or_none() is not None:
-        await events.record(tx, "job", job.key.job_id, job.status.value, at=job.at)
+    await tx.execute(query, values)
 
 
 async def set_status(tx: AsyncConnection, job_id: UUID, status: JobStatus, expected: Sequence[JobStatus]) -> bool:
@@ -108,10 +105,7 @@ async def set_status(tx: AsyncConnection, job_id: UUID, status: JobStatus, expec
         "running": status is JobStatus.RUNNING,
         "expected": [one.value for one in expected],
     }
-    moved = (await tx.execute(query, values)).rowcount == 1
-    if moved:
-        await events.record(tx, "job", job_id, status.value)
-    return moved
+    return (await tx.execute(query, values)).rowcount == 1
 
 
 async def set_started(

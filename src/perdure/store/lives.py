@@ -15,7 +15,7 @@ from perdure.model.errors import NotFound
 from perdure.model.events import ClaimFailed, ClaimGranted, Nudge
 from perdure.model.messages import InstanceLost, InstanceReady, InstanceView
 from perdure.model.statuses import InstanceReason, InstanceStatus
-from perdure.store import claims, events, projects, releases
+from perdure.store import claims, projects, releases
 
 _VIEW = text("""
     SELECT i.id, i.status, i.reason, i.backend, i.name, i.idle_duration, i.idle_since, i.keep_until, i.project_id,
@@ -29,7 +29,7 @@ _VIEW = text("""
 _READY = text("""
     UPDATE instances SET status = CASE WHEN busy_blocks > 0 THEN 'busy' ELSE 'idle' END, address = :address,
            heard_at = now(), idle_since = CASE WHEN busy_blocks = 0 THEN now() END
-    WHERE id = :id AND status IN ('pending', 'provisioning') RETURNING busy_blocks
+    WHERE id = :id AND status IN ('pending', 'provisioning')
 """)
 
 _ALL_READY = text("""
@@ -86,9 +86,7 @@ async def view(tx: AsyncConnection, instance_id: UUID, nudges: tuple[Nudge, ...]
 async def ready(tx: AsyncConnection, news: InstanceReady, offers: Offers) -> InstanceView:
     """Its shim answers: tell the claims that have all their instances now; if nobody holds it, grant it."""
     row = await _locked(tx, news.instance_id)
-    changed = (await tx.execute(_READY, {"id": row.id, "address": news.address})).one_or_none()
-    if changed is not None:
-        await events.record(tx, "instance", row.id, "ready")
+    await tx.execute(_READY, {"id": row.id, "address": news.address})
     nudges: list[Nudge] = []
     for claim in (await tx.execute(_ALL_READY, {"id": row.id})).all():
         await tx.execute(text("UPDATE claims SET status = 'ready' WHERE id = :id"), {"id": claim.id})
@@ -111,7 +109,6 @@ async def lost(tx: AsyncConnection, news: InstanceLost, offers: Offers) -> Insta
     values = {"id": row.id, "reason": news.reason.value, "message": news.message, "tried": tried}
     if (await tx.execute(_LOST, values)).one_or_none() is None:
         return await view(tx, row.id, await claims.untold(tx, row.project_id))
-    await events.record(tx, "instance", row.id, f"lost: {news.reason.value}: {news.message}")
     nudges: list[Nudge] = []
     released = releases.Released()
     for claim in (await tx.execute(_HOLDERS, {"id": row.id})).all():
@@ -139,7 +136,6 @@ async def retire(tx: AsyncConnection, instance_id: UUID) -> InstanceView:
     until = _idle_until(row)
     if row.status == InstanceStatus.IDLE and until is not None and until <= row.now and row.active > row.nodes_min:
         await releases.cordon(tx, row.id, InstanceReason.IDLE_TIMEOUT, "nobody used it for its idle_duration")
-        await events.record(tx, "instance", row.id, "idle for its idle_duration: terminating")
     return await view(tx, instance_id)
 
 
@@ -150,7 +146,6 @@ async def gone(tx: AsyncConnection, instance_id: UUID, offers: Offers) -> Instan
     if (await tx.execute(_GONE, {"id": row.id})).one_or_none() is None:
         return await view(tx, row.id, await claims.untold(tx, row.project_id))
     await tx.execute(_CLOSE_EMPTY, {"claims": holders})
-    await events.record(tx, "instance", row.id, "gone")
     nudges = list(await releases.hand_on(tx, row.project_id, [], offers))
     if row.fleet_status == "terminating" or row.active < row.nodes_min:
         nudges.append(releases.look_at_fleet(row.project, row.fleet))

@@ -46,7 +46,7 @@ async def forget(tx: AsyncConnection, days: float) -> list[str]:
     jobs = [
         row.id for row in await tx.execute(text("SELECT id FROM jobs WHERE run_id = ANY(:runs)"), {"runs": found})
     ]
-    await tx.execute(text("DELETE FROM events WHERE subject_id = ANY(:ids)"), {"ids": [*found, *jobs]})
+    await tx.execute(text("DELETE FROM events WHERE run_id = ANY(:runs)"), {"runs": found})
     await tx.execute(text("DELETE FROM runs WHERE id = ANY(:runs)"), {"runs": found})
     code = [row.sha256 for row in await tx.execute(_OLD_CODE, {"days": days})]
     await tx.execute(_OLD_INSTANCES, {"days": days})

@@ -10,12 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.model.messages import CodeRef, RunRecord
 from perdure.spec.effective import EffectiveRun
-from perdure.store import events, projects
+from perdure.store import projects
 
 _SUPERSEDE = text("""
     UPDATE runs SET superseded_by = :id
     WHERE project_id = :project AND name = :name AND id <> :id AND ended_at IS NULL AND superseded_by IS NULL
-    RETURNING id
 """)
 
 _INSERT = text("""
@@ -25,11 +24,9 @@ _INSERT = text("""
 """).bindparams(bindparam("spec", type_=JSONB))
 
 _RECORD = text("""
-    UPDATE runs r SET status = :status, reason = :reason, message = :message, recorded_at = now(),
+    UPDATE runs SET status = :status, reason = :reason, message = :message, recorded_at = now(),
            ended_at = CASE WHEN :final THEN CAST(:at AS timestamptz) END
-    FROM (SELECT id, status, reason, message FROM runs WHERE id = :id FOR UPDATE) before
-    WHERE r.id = before.id AND r.ended_at IS NULL
-    RETURNING before.status <> :status AS moved
+    WHERE id = :id AND ended_at IS NULL
 """)
 
 
@@ -44,8 +41,7 @@ async def insert(tx: AsyncConnection, run: EffectiveRun) -> None:
     key = {"id": policy.run_id, "project": project_id, "name": policy.name}
     known = text("SELECT 1 FROM runs WHERE id = :id")
     if (await tx.execute(known, {"id": policy.run_id})).one_or_none() is None:
-        for row in (await tx.execute(_SUPERSEDE, key)).all():
-            await events.record(tx, "run", row.id, f"superseded by a later run of its name: {policy.run_id}")
+        await tx.execute(_SUPERSEDE, key)
         values = {
             **key,
             "user": policy.user,
@@ -54,7 +50,6 @@ async def insert(tx: AsyncConnection, run: EffectiveRun) -> None:
             "submitted_at": policy.submitted_at,
         }
         await tx.execute(_INSERT, values)
-        await events.record(tx, "run", policy.run_id, "submitted", at=policy.submitted_at)
     await use_archives(tx, run.code)
 
 
@@ -69,7 +64,7 @@ async def use_archives(tx: AsyncConnection, code: tuple[CodeRef, ...]) -> None:
 
 
 async def record(tx: AsyncConnection, run: RunRecord) -> None:
-    """Move a run's line on, with an event when its status changes; an ended run stays as it is."""
+    """Move a run's line on; an ended run stays as it is."""
     values = {
         "id": run.run_id,
         "status": run.status.value,
@@ -78,10 +73,7 @@ async def record(tx: AsyncConnection, run: RunRecord) -> None:
         "final": run.final,
         "at": run.at,
     }
-    row = (await tx.execute(_RECORD, values)).one_or_none()
-    if row is not None and row.moved:
-        words = f"{run.status.value}: {run.reason.value}" if run.reason else run.status.value
-        await events.record(tx, "run", run.run_id, words, at=run.at)
+    await tx.execute(_RECORD, values)
     if run.heard:
         query = text("UPDATE jobs SET heard = true WHERE id = ANY(:ids) AND run_id = :run AND NOT heard")
         await tx.execute(query, {"ids": list(run.heard), "run": run.run_id})

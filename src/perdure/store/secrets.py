@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.model.api import SecretRow
-from perdure.store import events, projects
+from perdure.store import projects
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ async def put(tx: AsyncConnection, project: str, name: str, box: Box, user: str)
     values = {"id": uuid4(), "project": await projects.ensure(tx, project), "name": name}
     values |= {"box": box.content, "key": box.key, "user": user}
     row = (await tx.execute(query, values)).one()
-    await events.record(tx, "secret", row.id, "created" if row.created_at == row.updated_at else "updated")
     return _told(row)
 
 
@@ -79,10 +78,7 @@ async def delete(tx: AsyncConnection, project: str, name: str) -> bool:
         DELETE FROM secrets s USING projects p
         WHERE p.id = s.project_id AND p.name = :project AND s.name = :name RETURNING s.id
     """)
-    found = (await tx.execute(query, {"project": project, "name": name})).scalar()
-    if found is not None:
-        await events.record(tx, "secret", found, "deleted")
-    return found is not None
+    return (await tx.execute(query, {"project": project, "name": name})).one_or_none() is not None
 
 
 def _told(row: Any) -> SecretRow:

@@ -12,7 +12,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import BigInteger, CheckConstraint, DateTime, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -323,17 +333,44 @@ class Archive(SQLModel, table=True):
 
 
 class Event(SQLModel, table=True):
-    """What changed, when, for people."""
+    """What changed, when, and who or what caused it. Triggers write it (``migrations/versions/0004``): every change
+    of a status, in the transaction that makes it. It refers to rows without holding on to them."""
 
     __tablename__ = "events"
-    __table_args__ = (Index("events_of", "subject_id", "at"),)
-
-    id: UUID = Field(
-        default_factory=uuid4, primary_key=True, sa_column_kwargs={"server_default": text("gen_random_uuid()")}
+    __table_args__ = (
+        Index("events_by_age", "at"),
+        Index("events_of_run", "run_id", postgresql_where=text("run_id IS NOT NULL")),
+        Index("events_of_fleet", "fleet_id", postgresql_where=text("fleet_id IS NOT NULL")),
+        Index("events_of_instance", "instance_id", postgresql_where=text("instance_id IS NOT NULL")),
+        Index("events_of_secret", "subject_id", postgresql_where=text("kind = 'secret'")),
     )
-    at: datetime = Field(**_time(default=True))
+
+    id: int = Field(sa_type=BigInteger, primary_key=True, sa_column_args=(Identity(always=True),))
+    """A number and no UUID: those of one transaction are told in order."""
+
+    at: datetime = Field(
+        sa_type=DateTime(timezone=True), sa_column_kwargs={"server_default": text("clock_timestamp()")}
+    )
+    project_id: UUID | None = None
+    """None: of something that no project has, as an instance that only its provider knows."""
+
+    actor: str
+    """``user NAME``, ``user``, ``workflow``, ``agent`` or ``sweep``."""
+
     kind: str
-    """``run``, ``job``, ``instance``, ``fleet``, ``secret``."""
+    """``run``, ``job``, ``claim``, ``instance``, ``fleet``, ``secret``, ``sweep``."""
 
     subject_id: UUID
-    text: str
+    name: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    run_id: UUID | None = None
+    fleet_id: UUID | None = None
+    instance_id: UUID | None = None
+    before: str | None = None
+    """The status it had; None: it is new."""
+
+    status: str | None = None
+    reason: str | None = None
+    words: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """What the status and the reason do not say: ``model.happenings`` makes a sentence of all three."""
+
+    data: dict[str, Any] = Field(default={}, sa_type=JSONB, sa_column_kwargs={"server_default": "{}"})

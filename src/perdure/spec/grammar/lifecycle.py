@@ -68,8 +68,8 @@ def time_zone(value: object) -> str:
     raise wrong(f"is not a time zone: {told(value)}", "a name such as Europe/Berlin or UTC")
 
 
-def deadline(value: object) -> int | datetime:
-    """Seconds from submission, or a moment with its zone (RFC 3339)."""
+def moment_or_duration(value: object) -> int | datetime:
+    """Seconds, or a moment with its zone (RFC 3339)."""
     if isinstance(value, str) and _DATE.match(value):
         try:
             moment = datetime.fromisoformat(value)
@@ -78,7 +78,12 @@ def deadline(value: object) -> int | datetime:
         if moment.tzinfo is None:
             raise wrong(f"is a time without a zone: {told(value)}", f"write {value}Z for UTC, or {value}+02:00")
         return moment
-    found = seconds(value)
+    return seconds(value)
+
+
+def deadline(value: object) -> int | datetime:
+    """Seconds from submission, or a moment with its zone (RFC 3339)."""
+    found = moment_or_duration(value)
     if found == 0:
         raise wrong("is 0: a run that may last no time cannot be run", "write 12h, or 2026-12-31T18:00:00Z")
     return found
