@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
 from temporalio import activity
 
 from activities.errors import translated
 from activities.world import World
 from perdure.model import activities as do
-from perdure.model.errors import FieldError, InvalidConfiguration
-from perdure.model.ids import RunName, parse_run_workflow_id
+from perdure.model.errors import InvalidConfiguration
+from perdure.model.ids import OwnName, parse_run_workflow_id
 from perdure.model.messages import Nothing, Resolved, ResolveRun, RunRecord, RunRequest
+from perdure.model.requests import understood, wrong_request
 from perdure.spec import resolve
 from perdure.spec.effective import EffectiveRun
 from perdure.store import recall, runs, secrets
@@ -47,19 +47,19 @@ class Runs:
             await runs.record(tx, record)
         return Nothing()
 
-    def _resolved(self, wanted: ResolveRun, name: RunName | None, names: set[str]) -> EffectiveRun:
+    def _resolved(self, wanted: ResolveRun, name: OwnName | None, names: set[str]) -> EffectiveRun:
         """``names``: of the secrets that there are.
 
         Raises:
             InvalidConfiguration
         """
         if name is None:
-            raise _wrong(
+            raise wrong_request(
                 "",
                 f"the workflow id is {wanted.workflow_id!r}",
                 "start it as run/{project}/{name}, such as run/main/train",
             )
-        request = _request(wanted.request)
+        request = understood(RunRequest, wanted.request)
         return resolve(
             request.configuration,
             flags=request.flags,
@@ -75,28 +75,3 @@ class Runs:
             secrets=names,
             timing=self._world.timing,
         )
-
-
-def _request(given: object) -> RunRequest:
-    """What RunWorkflow was started with: anything that JSON can be.
-
-    Raises:
-        InvalidConfiguration
-    """
-    if not isinstance(given, dict) or "configuration" not in given:
-        raise _wrong(
-            "configuration", "is missing from the workflow's input", 'start it with {"configuration": {...}}'
-        )
-    try:
-        return RunRequest.model_validate(given)
-    except ValidationError as error:
-        raise InvalidConfiguration(
-            [
-                FieldError(path=".".join(str(part) for part in one["loc"]), message=one["msg"])
-                for one in error.errors()
-            ]
-        ) from None
-
-
-def _wrong(path: str, message: str, hint: str) -> InvalidConfiguration:
-    return InvalidConfiguration([FieldError(path=path, message=message, hint=hint)])

@@ -14,8 +14,10 @@ from workflows.run import start_instance
 with workflow.unsafe.imports_passed_through():
     from perdure.model import activities as do
     from perdure.model.errors import Conflict, FieldError, InvalidConfiguration
+    from perdure.model.ids import OwnName, parse_fleet_workflow_id
     from perdure.model.messages import FleetInput, FleetRecord, FleetView, InstanceInput
     from perdure.model.names import APPLY, FLEET_WORKFLOW, SIGNAL_TELL
+    from perdure.model.requests import understood, wrong_request
 
 
 @dataclass
@@ -30,13 +32,16 @@ class Change:
 @workflow.defn(name=FLEET_WORKFLOW)
 class FleetWorkflow:
     """Instances above ``nodes.min`` come and go with the runs that claim them; this sees to the minimum, and to the
-    end: a fleet that is deleted takes no claim, and is gone when its last instance is."""
+    end: a fleet that is deleted takes no claim, and is gone when its last instance is.
 
-    @workflow.init
-    def __init__(self, fleet: FleetInput) -> None:
-        self._configuration = fleet.configuration
-        self._timing = fleet.timing
-        self._user = fleet.user
+    Takes ``FleetInput`` as untyped JSON: a typed parameter would leave a malformed input retrying for ever.
+    """
+
+    _fleet: FleetInput
+    _name: OwnName
+    """Both are known once the request is understood."""
+
+    def __init__(self) -> None:
         self._wanted: list[Change] = []
         self._told = False
         self._deleting = False
@@ -47,7 +52,12 @@ class FleetWorkflow:
         """When it is tried again."""
 
     @workflow.run
-    async def run(self, fleet: FleetInput) -> str:
+    async def run(self, request: Any = None) -> str:
+        try:
+            self._fleet = understood(FleetInput, request)
+            self._name = _own_name()
+        except InvalidConfiguration as error:
+            raise refusal(error) from None
         return await unbroken(self._live(), self.delete)
 
     # --- what comes in --------------------------------------------------------------------------------------------
@@ -90,7 +100,7 @@ class FleetWorkflow:
     # --- its life -------------------------------------------------------------------------------------------------
 
     async def _live(self) -> str:
-        view = await self._record(self._configuration, again=True)
+        view = await self._record(self._fleet.configuration, again=True)
         if view.errors:
             await workflow.wait_condition(workflow.all_handlers_finished)
             raise refusal(InvalidConfiguration(list(view.errors)))
@@ -99,8 +109,7 @@ class FleetWorkflow:
             self._show(view)
             await self._wait()
             if workflow.info().is_continue_as_new_suggested() and self._is_quiet():
-                again = FleetInput(configuration=self._configuration, user=self._user, timing=self._timing)
-                workflow.continue_as_new(again)
+                workflow.continue_as_new(self._fleet)
             view = await self._step(view)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return "deleted"
@@ -125,12 +134,13 @@ class FleetWorkflow:
             if change.view.errors:
                 workflow.logger.warning("a change of the fleet was refused: %s", change.view.errors)
                 return view
-            self._configuration, self._tries, self._again_at = change.configuration, 0, None
+            self._fleet = self._fleet.but(configuration=change.configuration)
+            self._tries, self._again_at = 0, None
             return change.view
         due = self._again_at is not None and self._again_at <= workflow.now()
         if due:
             self._again_at = None
-        return await self._record(self._configuration, again=due)
+        return await self._record(self._fleet.configuration, again=due)
 
     def _pace(self, view: FleetView) -> None:
         """Set when to try again, if the minimum could not be made."""
@@ -139,7 +149,7 @@ class FleetWorkflow:
             if not view.why:
                 self._tries = 0
         elif self._again_at is None:
-            pauses = self._timing.fleet_retry
+            pauses = self._fleet.timing.fleet_retry
             self._again_at = workflow.now() + timedelta(seconds=pauses[min(self._tries, len(pauses) - 1)])
             self._tries += 1
 
@@ -154,19 +164,31 @@ class FleetWorkflow:
         return not (self._deleting or self._wanted) and workflow.all_handlers_finished()
 
     async def _record(self, configuration: dict[str, Any], *, again: bool) -> FleetView:
-        _, project, name = workflow.info().workflow_id.split("/", 2)
+        project, name = self._name
         record = FleetRecord(
             project=project, name=name, configuration=configuration, deleting=self._deleting, again=again
         )
-        view = await transact(do.RECORD_FLEET, record, self._timing, summary="write the fleet")
+        view = await transact(do.RECORD_FLEET, record, self._fleet.timing, summary="write the fleet")
         for place in view.fresh:
             await start_instance(
                 InstanceInput(
-                    instance_id=place.instance_id, name=place.instance_name, project=project, timing=self._timing
+                    instance_id=place.instance_id,
+                    name=place.instance_name,
+                    project=project,
+                    timing=self._fleet.timing,
                 )
             )
         await tell(view.nudges)
         return view
+
+
+def _own_name() -> OwnName:
+    workflow_id = workflow.info().workflow_id
+    name = parse_fleet_workflow_id(workflow_id)
+    if name is None:
+        hint = "start it as fleet/{project}/{name}, such as fleet/main/gpus"
+        raise wrong_request("", f"the workflow id is {workflow_id!r}", hint)
+    return name
 
 
 def _being_deleted() -> Conflict:

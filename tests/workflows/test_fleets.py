@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import UUID
 
 import pytest
-from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from perdure.model.messages import FleetInput
@@ -107,7 +108,7 @@ async def waits(handle: WorkflowHandle[Any, Any]) -> bool:
     return bool(await pauses(handle))
 
 
-async def pauses(handle: WorkflowHandle[Any, Any]) -> list[float]:
+async def pauses(handle: WorkflowHandle[Any, Any]) -> list[Any]:
     """Seconds of each timer that the fleet has set."""
     history = await handle.fetch_history()
     return [
@@ -121,3 +122,22 @@ async def pauses(handle: WorkflowHandle[Any, Any]) -> list[float]:
 
 async def is_idle(lab: Lab, count: int) -> bool:
     return len(await lab.rows("SELECT id FROM instances WHERE status = 'idle'")) == count
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "words"),
+    [
+        ("fleet/main/pool", (), "configuration: is missing from the workflow's input"),
+        ("fleet/main/pool", ([1],), "configuration: is missing from the workflow's input"),
+        ("fleet/main/pool", ({"configuration": 5},), "configuration: Input should be a valid dictionary"),
+        ("fleet/main", ({"configuration": {}},), "start it as fleet/{project}/{name}"),
+        ("fleet/main/Pool", ({"configuration": {}},), "start it as fleet/{project}/{name}"),
+        ("fleet/main/pool", ({"configuration": {"type": "task"}},), "where fleet is wanted"),
+    ],
+)
+async def test_a_malformed_request_fails_at_once(lab: Lab, id: str, given: tuple[object, ...], words: str) -> None:
+    handle = await lab.client.start_workflow("FleetWorkflow", args=given, id=id, task_queue=WORKFLOW_QUEUE)
+    with pytest.raises(WorkflowFailureError) as caught:
+        await asyncio.wait_for(handle.result(), 60)
+    assert isinstance(caught.value.cause, ApplicationError)
+    assert words in str(caught.value.cause)

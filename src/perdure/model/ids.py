@@ -15,7 +15,9 @@ RESOURCE_NAME = re.compile(r"^[a-z][a-z0-9-]{0,40}$")
 PROJECT_NAME = re.compile(r"^[a-zA-Z0-9-_]{1,50}$")
 
 
-class RunName(NamedTuple):
+class OwnName(NamedTuple):
+    """What a standing workflow's id says."""
+
     project: str
     name: str
 
@@ -24,15 +26,24 @@ def run_workflow_id(project: str, name: str) -> str:
     return f"run/{project}/{name}"
 
 
-def parse_run_workflow_id(workflow_id: str) -> RunName | None:
+def parse_run_workflow_id(workflow_id: str) -> OwnName | None:
     """The project and name that a RunWorkflow's id says, or None if it is not ``run/{project}/{name}``."""
+    return _parsed(workflow_id, "run")
+
+
+def parse_fleet_workflow_id(workflow_id: str) -> OwnName | None:
+    """The project and name that a FleetWorkflow's id says, or None if it is not ``fleet/{project}/{name}``."""
+    return _parsed(workflow_id, "fleet")
+
+
+def _parsed(workflow_id: str, kind: str) -> OwnName | None:
     parts = workflow_id.split("/")
-    if len(parts) != 3 or parts[0] != "run":
+    if len(parts) != 3 or parts[0] != kind:
         return None
     project, name = parts[1:]
     if not PROJECT_NAME.match(project) or not RESOURCE_NAME.match(name):
         return None
-    return RunName(project, name)
+    return OwnName(project, name)
 
 
 def job_workflow_id(run_id: UUID, replica: int, node: int, submission: int) -> str:
