@@ -61,6 +61,14 @@ def test_a_killed_part_is_started_again_and_the_run_goes_on(up: Stack, part: str
     finish(up, f"kill-{part}", gate)
 
 
+def test_postgres_told_to_end_does_not_wait_for_its_clients_and_the_run_goes_on(up: Stack) -> None:
+    gate = begin(up, "end-postgres")
+    was = up.pid("postgres")
+    os.kill(was, signal.SIGTERM)
+    up.wait_until_up_again("postgres", was)
+    finish(up, "end-postgres", gate)
+
+
 def test_a_killed_agent_is_started_again_and_the_run_goes_on(up: Stack) -> None:
     gate = begin(up, "kill-agent")
     for folder in folders(up.home):

@@ -27,6 +27,9 @@ LONGEST_PAUSE = 10.0
 HEALTHY_AFTER = 10.0
 """A part that lived this long starts again at once when it ends."""
 
+LOOK_EVERY = 1.0
+"""Seconds between two looks at whether a part is leaving."""
+
 FIRST_TRIES = 3
 """A part that never was ready is started again so many times; then there is something to mend."""
 
@@ -44,6 +47,9 @@ class Launch:
 
     ready: Callable[[int], bool]
     """Given the child's pid, whether it is it that answers. Never blocks."""
+
+    leaving: Callable[[int], bool] | None = None
+    """Given its pid, whether it is on its way out by its own word, and may take for ever. Never blocks."""
 
     environ: Mapping[str, str] | None = None
     uid: int | None = None
@@ -104,9 +110,12 @@ class Part:
             self.where, self.since = launch.where, datetime.now(UTC)
             if self._stopping.is_set():  # told so while it was being started
                 self._signal(self.stop_signal)
-            watch = asyncio.create_task(self._until_ready(launch, self._child.pid))
+            watches = [
+                asyncio.create_task(watch(launch, self._child.pid)) for watch in (self._until_ready, self._hurry)
+            ]
             status = await self._child.wait()
-            watch.cancel()
+            for watch in watches:
+                watch.cancel()
             self.ready.clear()
             self.process = None
             self.changed()
@@ -201,6 +210,16 @@ class Part:
         self._once = True
         self.ready.set()
         self.changed()
+
+    async def _hurry(self, launch: Launch, pid: int) -> None:
+        """Somebody else has told it to end, and it does not start again before it has."""
+        if launch.leaving is None:
+            return
+        while not await asyncio.to_thread(launch.leaving, pid):  # noqa: ASYNC110 (nothing of ours says so)
+            await asyncio.sleep(LOOK_EVERY)
+        self.ready.clear()
+        self.changed()
+        self._signal(self.stop_signal)
 
     def rotate(self) -> None:
         """Keep the log within its limit. The part appends, so that its file may be cut under it."""

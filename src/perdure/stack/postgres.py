@@ -65,6 +65,7 @@ class Postgres:
             command=[str(postgres.programs / "postgres"), "-D", str(self.data), "-k", str(self.socket), *options],
             where=str(self.socket),
             ready=lambda pid: self._ready(pid),
+            leaving=lambda pid: self._status(pid) == "stopping",
             environ=self._environ(),
             uid=self.uid,
         )
@@ -142,15 +143,22 @@ class Postgres:
             lock.unlink()
 
     def _ready(self, pid: int) -> bool:
-        """The last line of its own pid file says so; and a connection is taken."""
-        try:
-            lines = (self.data / "postmaster.pid").read_text().split("\n")
-        except OSError:
-            return False
-        if lines[0] != str(pid) or len(lines) < 8 or lines[7].strip() != "ready":
+        """It says so, and a connection is taken."""
+        if self._status(pid) != "ready":
             return False
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(str(self.socket / ".s.PGSQL.5432")) == 0
+
+    def _status(self, pid: int) -> str:
+        """The last line of its own pid file: ``starting``, ``ready``, ``stopping``; empty if there is none.
+
+        After a SIGTERM, which we never send, it is stopping until the last client has left, and takes no other.
+        """
+        try:
+            lines = (self.data / "postmaster.pid").read_text().split("\n")
+        except OSError:
+            return ""
+        return lines[7].strip() if lines[0] == str(pid) and len(lines) >= 8 else ""
 
     def _environ(self) -> dict[str, str]:
         return {
