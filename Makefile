@@ -1,6 +1,6 @@
 # The few commands there are. CI calls the same ones.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench
+.PHONY: help setup demo test lint bench chaos
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -31,3 +31,6 @@ lint: setup ## ruff, pyright and the import contracts
 
 bench: setup ## Measure the numbers in the README (takes some minutes)
 	@$(BIN)/python benchmarks/run.py
+
+chaos: setup ## Kill parts at random under load for CHAOS_MINUTES (5), then check every invariant
+	@$(BIN)/python -m tests.chaos
