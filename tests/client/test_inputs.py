@@ -44,6 +44,15 @@ def test_what_registry_auth_refers_to_is_taken_along():
     assert environment(configuration, environ={"PASS": "p", "USER_NAME": "not this"}) == {"PASS": "p"}
 
 
+def test_what_probes_refer_to_is_taken_along():
+    probe = {"type": "http", "url": "/?key=${{ env.KEY }}", "headers": [{"name": "a", "value": "${{env.HEAD}}"}]}
+    configuration = {"probes": [{"type": "http"}, probe | {"body": "$${{ env.NOT }} ${{ env.X"}], "env": ["HEAD=x"]}
+    assert environment(configuration, environ={"KEY": "k", "HEAD": "not this"}) == {"KEY": "k"}
+    with pytest.raises(InvalidConfiguration) as caught:
+        environment(configuration, environ={})
+    assert [error.path for error in caught.value.errors] == ["probes[1].url"]
+
+
 def test_all_that_is_missing_is_told_at_once_with_its_place():
     configuration = {"env": ["A", "B", "C=1"], "registry_auth": {"username": "u", "password": "${{ env.P }}"}}
     with pytest.raises(InvalidConfiguration) as caught:

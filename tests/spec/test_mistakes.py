@@ -85,6 +85,13 @@ def test_a_wrong_type_is_told_what_would_be_right(config: object, words: str) ->
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["fleet\nnodes: 1", "volume\nbackend: aws\nregion: r\nsize: 1"])
+def test_what_is_no_run_is_not_resolved(text: str) -> None:
+    (error,) = mistakes(spec.load_yaml(f"type: {text}"))
+    assert (error.path, error.line) == ("type", 1)
+    assert "which is not a run" in error.message
+
+
 def test_no_message_repeats_the_value_of_a_variable() -> None:
     for env in (["TOKEN=s3cret\0", "1X=s3cret", "s3cret-itself"], {"A": ["s3cret"], "B": {"s3cret": 1}}):
         errors = mistakes({"type": "task", "commands": ["x"], "env": env})

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, cast
 
 from perdure.client.seal import seal
 from perdure.model.errors import FieldError, InvalidConfiguration, UserError
+from perdure.spec.interpolation import BadReference, Named, pieces
 
 LONGEST = 128 * 1024
 """Bytes of ``NAME=value`` and its end: Linux starts no process with a longer one (MAX_ARG_STRLEN)."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REFERENCE = re.compile(r"\$\{\{\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
 def environment(
@@ -24,8 +25,8 @@ def environment(
 
     Args:
         configuration: as the user wrote it. Names that its ``env`` lists without a value (or maps to
-            ``{key: NAME}``), and those that its ``registry_auth`` refers to as ``${{ env.NAME }}``, are taken from
-            ``given`` or else ``environ``.
+            ``{key: NAME}``), and those that its ``registry_auth`` and ``probes`` refer to as ``${{ env.NAME }}``,
+            are taken from ``given`` or else ``environ``.
         given: ``NAME=VALUE``, or ``NAME`` to take it from ``environ``.
 
     Raises:
@@ -100,9 +101,22 @@ def needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
                 yield f"env.{name}", value["key"]
             else:
                 known.add(str(name))
-    auth = configuration.get("registry_auth")
-    if isinstance(auth, Mapping):
-        for field, text in auth.items():
-            for name in _REFERENCE.findall(text) if isinstance(text, str) else ():
-                if name not in known:
-                    yield f"registry_auth.{field}", name
+    for field in ("registry_auth", "probes"):
+        for path, name in _referred(configuration.get(field), field):
+            if name not in known:
+                yield path, name
+
+
+def _referred(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """(where, name) of each ``${{ env.NAME }}`` in the texts of a value; one that is wrong is told by others."""
+    if isinstance(value, Mapping):
+        for key, item in cast(Mapping[str, object], value).items():
+            yield from _referred(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(cast(list[object], value)):
+            yield from _referred(item, f"{path}[{index}]")
+    elif isinstance(value, str):
+        with suppress(BadReference):
+            for piece in pieces(value):
+                if isinstance(piece, Named) and piece.namespace == "env":
+                    yield path, piece.name

@@ -10,7 +10,7 @@ Decided by parts are ``resources`` (cpu, memory, gpu, disk and shm_size each), `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -88,6 +88,14 @@ class Layered:
                 return found.but(path=found.path + path[len(outer) :])
             outer = _around(outer)
         return Origin()
+
+    def overridden(self, name: str, parts: Iterable[str]) -> Layered:
+        """The same, with parts of a field that flags give by themselves."""
+        flags = {
+            f"{name}.{part}": Origin(layer="flag", name=flag_of(name), path=f"{name}.{part}") for part in parts
+        }
+        whole = {name: Origin(layer="flag", name=flag_of(name), path=name)} if flags else {}
+        return Layered(self.mapping, whole | self.origins | flags)
 
     def placed(self, error: FieldError) -> FieldError:
         """An error of a value in ``mapping``, as one of the layer in which that is written."""

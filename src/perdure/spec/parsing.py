@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from perdure.model.errors import InvalidConfiguration
+from perdure.model.errors import FieldError, InvalidConfiguration
 from perdure.spec.checking import check, entries_of, field_error, in_order, lines_of, source_of
 from perdure.spec.document import Lines
 from perdure.spec.grammar.base import told
@@ -18,7 +18,7 @@ from perdure.spec.models.run import Task
 from perdure.spec.models.service import Service
 from perdure.spec.models.standing import CloudVolume, Gateway, KubernetesVolume, VolumeFields
 from perdure.spec.refusals import not_yet
-from perdure.spec.rules import rules_of
+from perdure.spec.rules import Rule, rules_of
 from perdure.spec.salvage import partial
 from perdure.spec.wording import kind_of, nearest
 
@@ -40,11 +40,19 @@ _VOLUMES: dict[str, type[VolumeFields]] = {
 TYPES = (*RUN_TYPES, "fleet", "volume", "gateway", "preset")
 
 
-def parse(mapping: object, lines: Lines | None = None, *, submitted: bool = False) -> Configuration:
+def parse(
+    mapping: object,
+    lines: Lines | None = None,
+    *,
+    submitted: bool = False,
+    also: Sequence[Rule[Any]] = (),
+    elsewhere: Iterable[str] = (),
+) -> Configuration:
     """A configuration of any type, as written; whether this version can honour it is not asked (``not_yet``).
 
     Args:
-        submitted: the rules of submission are asked, too (``invalid`` asks them alone).
+        submitted: the rules of submission are asked, too (``invalid`` asks them alone): for ``also`` and
+            ``elsewhere`` see ``rules_of``.
 
     Raises:
         InvalidConfiguration: with every mistake.
@@ -56,7 +64,8 @@ def parse(mapping: object, lines: Lines | None = None, *, submitted: bool = Fals
         hint = "run it as a service, with the model and resources that the preset would find"
         raise _refused(entries, "type", "is preset, and presets are not supported", hint, lines)
     model = RUN_TYPES.get(found) or _OTHER_TYPES.get(found) or _volume(entries, lines)
-    return check(model, entries, lines, rules_of(model, submitted=submitted), _others(model))
+    rules = rules_of(model, submitted=submitted, also=also, elsewhere=elsewhere)
+    return check(model, entries, lines, rules, _others(model))
 
 
 def parse_run(mapping: object, lines: Lines | None = None, *, submitted: bool = False) -> RunConfiguration:
@@ -69,10 +78,15 @@ def parse_run(mapping: object, lines: Lines | None = None, *, submitted: bool = 
     entries = entries_of(mapping)
     found = _type(entries, lines)
     if found not in RUN_TYPES:
-        hint = f"a run is a {', '.join(RUN_TYPES)}"
-        raise _refused(entries, "type", f"is {found}, which is not a run", hint, lines)
+        raise InvalidConfiguration([not_a_run(found, lines)], source=source_of(entries))
     model = RUN_TYPES[found]
     return check(model, entries, lines, rules_of(model, submitted=submitted), _others(model))
+
+
+def not_a_run(kind: str, lines: Lines | None) -> FieldError:
+    """Of a configuration of another kind, where a run is wanted."""
+    hint = f"a run is a {', '.join(RUN_TYPES)}"
+    return field_error("type", f"is {kind}, which is not a run", hint, lines=lines)
 
 
 def parse_fleet(mapping: object, lines: Lines | None = None) -> FleetConfiguration:

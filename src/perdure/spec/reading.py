@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -21,8 +22,9 @@ from perdure.spec.parsing import RUN_TYPES, Configuration, parse, parse_flags
 from perdure.spec.references import Texts
 from perdure.spec.refusals import not_yet
 from perdure.spec.remarks import warnings
-from perdure.spec.rules import invalid
+from perdure.spec.rules import Rule, invalid
 from perdure.spec.shown import effective_values
+from perdure.spec.submission import Submission, deadline_ahead_of
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
@@ -75,6 +77,7 @@ def read(
     profile: Mapping[str, Any] | None = None,
     project: str | None = None,
     lines: Lines | None = None,
+    submission: Submission | None = None,
 ) -> Reading:
     """A configuration of any kind. Flags stand above and a profile below a run; a fleet takes from a profile what
     is a field of fleets; other kinds have no layers.
@@ -84,12 +87,14 @@ def read(
         flags: a part of a configuration (``{"resources": {"gpu": "A100"}}``).
         profile: one item of ``profiles.yml``.
         project: whose it would be, if that is known.
+        submission: what comes with it, if it is submitted.
 
     Raises:
         InvalidConfiguration: a layer cannot be understood; with every mistake of all of them.
     """
     lines = lines or lines_of(mapping)
-    layered, configuration = _in_layers(mapping, flags or {}, profile or {}, lines)
+    also = submission.rules() if submission else (deadline_ahead_of(datetime.now(UTC)),)
+    layered, configuration = _in_layers(mapping, flags or {}, profile or {}, lines, also)
     placing = Placing(layered, lines)
     texts = Texts(configuration)
     told = warnings(configuration) if isinstance(configuration, RunFields) else ()
@@ -98,7 +103,7 @@ def read(
         layered=layered,
         texts=texts,
         placing=placing,
-        invalid=placing.errors(invalid(configuration)),
+        invalid=placing.errors(invalid(configuration, also)),
         not_yet=placing.errors(not_yet(configuration, project)),
         warnings=_few((*told, *texts.warnings(layered))),
     )
@@ -111,38 +116,44 @@ def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _in_layers(
-    mapping: object, flags: Mapping[str, Any], profile: Mapping[str, Any], lines: Lines | None
+    mapping: object,
+    flags: Mapping[str, Any],
+    profile: Mapping[str, Any],
+    lines: Lines | None,
+    also: Sequence[Rule[BaseModel]],
 ) -> tuple[Layered, Configuration]:
     errors: list[FieldError] = []
-    alone = not flags and not profile
-    own = _part(errors, "configuration", mapping, lambda it: _parsed(it, lines, final=alone))
+    elsewhere = {*flags, *profile} - {"name"}  # a profile's name is its own
+    own = _part(errors, "configuration", mapping, lambda it: _parsed(it, lines, also, elsewhere))
     kind = mapping.get("type") if is_mapping(mapping) else None
     above = below = None
     if flags and isinstance(kind, str) and kind in RUN_TYPES:
         above = _part(errors, "flag", flags, lambda it: parse_flags(it, kind))
     if profile:
         below = _part(errors, "profile", profile, lambda it: check(Profile, entries_of(it)))
+    if errors and own is not None:
+        errors += Placing(merge(own), lines).errors(invalid(own.parsed, also, elsewhere))
     if errors or own is None:
         raise InvalidConfiguration(in_order(errors), source=source_of(mapping))
     if not isinstance(own.parsed, RunFields | FleetConfiguration) or above is below is None:
         return merge(own), own.parsed
     layered = merge(own, above, below)
     try:
-        return layered, _parsed(layered.mapping, None, final=True)
+        return layered, _parsed(layered.mapping, None, also)
     except InvalidConfiguration as error:
         found = Placing(layered, lines).errors(error.errors)
         raise InvalidConfiguration(found, source=source_of(mapping)) from None
 
 
-def _parsed(mapping: object, lines: Lines | None, *, final: bool) -> Configuration:
-    """``final``: no layer can change it any more, so its mistakes are told with those against the rules of
-    submission."""
+def _parsed(
+    mapping: object, lines: Lines | None, also: Sequence[Rule[BaseModel]], elsewhere: Iterable[str] = ()
+) -> Configuration:
+    """If it has mistakes, they are told with those against the rules of submission, which else are asked once all
+    layers are in it; ``elsewhere``: of what another layer may still change, only these mistakes are told."""
     try:
         return parse(mapping, lines)
     except InvalidConfiguration:
-        if not final:
-            raise
-        return parse(mapping, lines, submitted=True)
+        return parse(mapping, lines, submitted=True, also=also, elsewhere=elsewhere)
 
 
 def _part(

@@ -24,13 +24,17 @@ _MOST_NAMED = 5
 
 class Texts:
     """The texts of a configuration in pieces, by path, and where a dollar is doubled. Those that are wrong are left
-    out: ``RULES`` tell them."""
+    out: ``RULES`` tell them.
 
-    def __init__(self, configuration: BaseModel):
+    Args:
+        within: fields, if only the texts in these are wanted.
+    """
+
+    def __init__(self, configuration: BaseModel, *within: str):
         self._pieces: dict[str, list[str | Reference]] = {}
         self._doubled: list[str] = []
-        for texts in _FIELDS.values():
-            for path, text, place in texts(configuration):
+        for fields, texts in _FIELDS.items():
+            for path, text, place in texts(configuration) if not within or set(within) & set(fields) else ():
                 self._read(configuration, path, text, place)
 
     def __getitem__(self, path: str) -> list[str | Reference]:

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
-from perdure.model.errors import MOST_ERRORS, InvalidConfiguration
+from perdure.model.errors import InvalidConfiguration
 from perdure.model.messages import CodeRef
 from perdure.model.origins import EffectiveValue
 from perdure.model.policy import Retry, RunPolicy
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
 from perdure.model.timing import Timing
-from perdure.spec.checking import in_order, source_of
+from perdure.spec.checking import source_of
 from perdure.spec.defaults import IDLE, Said
 from perdure.spec.document import Lines
 from perdure.spec.effective import EffectiveRun, InstanceMount
 from perdure.spec.effective import Mapping as PortMap
-from perdure.spec.environment import MAX_WORD, Resolution
-from perdure.spec.grammar.base import unprintable
+from perdure.spec.environment import commands, overriding, registry_auth, variables
 from perdure.spec.grammar.mounts import HostMount
 from perdure.spec.grammar.setting import Setting, settled
 from perdure.spec.layers import Layered
 from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
-from perdure.spec.models.run import Task
-from perdure.spec.reading import read
-from perdure.spec.references import Texts
+from perdure.spec.models.run import RunFields, Task
+from perdure.spec.parsing import not_a_run
+from perdure.spec.reading import Reading, read
 from perdure.spec.requirements import MIB, requirements
-from perdure.spec.rules.base import Problem, Problems, field_errors
 from perdure.spec.script import argv, split_words
 from perdure.spec.shown import effective_values
+from perdure.spec.submission import Submission
 from perdure.spec.words import UNSET
 
 
@@ -67,88 +65,32 @@ def resolve(
     Raises:
         InvalidConfiguration: with every mistake; or, where there is none, with all that cannot be honoured yet.
     """
-    reading = read(mapping, flags=flags, profile=profile, project=project, lines=lines)
-    run, source = reading.configuration, source_of(mapping)
-    if not isinstance(run, Task):
-        raise InvalidConfiguration(reading.invalid or reading.not_yet, source=source)
-    resolution = Resolution(run, reading.texts, sealed or {}, arguments)
-    values = _Values(run, reading.texts, resolution)
-    problems = [*_of_submission(run, name, code, arguments), *resolution.problems, *values.problems]
-    if secrets is not None:
-        problems += _unknown(reading.texts, secrets, project)
-    found = reading.placing.errors(field_errors(problems))
-    if errors := in_order([*reading.invalid, *found]) or reading.not_yet:
-        raise InvalidConfiguration(errors, source=source)
+    submission = Submission(project, name, submitted_at, code, sealed or {}, arguments, secrets)
+    reading = read(mapping, flags=flags, profile=profile, project=project, lines=lines, submission=submission)
+    run = reading.configuration
+    if not isinstance(run, RunFields):
+        raise InvalidConfiguration([not_a_run(run.type, reading.placing.lines)], source=source_of(mapping))
+    if reading.invalid or reading.not_yet or not isinstance(run, Task):
+        raise InvalidConfiguration(reading.invalid or reading.not_yet, source=source_of(mapping))
     policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
-    effective = _effective(run, policy, values, code or (), reading.layered.mapping)
-    return effective.but(shown=_shown(run, reading.layered, effective))
+    effective = _effective(run, policy, reading, submission)
+    return effective.but(shown=_shown(run, reading.layered, effective, submission))
 
 
-def _of_submission(run: Task, name: str, code: Sequence[CodeRef] | None, arguments: Sequence[str]) -> Problems:
-    """What is wrong with this run, and not with its configuration."""
-    if run.name not in (None, name):
-        hint = "the name comes from the workflow id, run/{project}/{name}; leave it out or make both one"
-        yield Problem("name", f"is {run.name!r}, but the run is called {name!r}", hint)
-    if (run.files or run.repos) and code is not None and not code:
-        sentence = "local files must be uploaded before the run is started"
-        yield Problem("files" if run.files else "repos", sentence, "submit it with perdure apply")
-    if any(unprintable(argument) for argument in arguments):
-        yield Problem("commands", "are given an argument that is not text (NUL, or not UTF-8)", None)
-
-
-def _unknown(texts: Texts, secrets: Collection[str], project: str) -> Problems:
-    """References to secrets that the project does not have."""
-    for count, (path, name) in enumerate(texts.named("secrets")):
-        if name not in secrets:
-            close = get_close_matches(name, secrets, n=1) if count < MOST_ERRORS else []  # the others are not told
-            hint = f"did you mean secrets.{close[0]}?" if close else f"set it with `perdure secret set {name}`"
-            yield Problem(path, f"refers to secrets.{name}, which project {project} does not have", hint)
-
-
-class _Values:
-    """Environment, commands and process of a task, with their own mistakes."""
-
-    def __init__(self, run: Task, texts: Texts, resolution: Resolution):
-        self.problems: list[Problem] = []
-        self.env = resolution.env
-        self.commands = resolution.commands
-        self.registry_auth = resolution.registry_auth
-        self.entrypoint = self._entrypoint(run)
-        self.argv = argv(self.commands, entrypoint=self.entrypoint, shell=run.shell, has_image=bool(run.image))
-        if any(len(word.encode(errors="replace")) >= MAX_WORD for word in self.argv):
-            hint = "put them into a script, list it under files, and run that"
-            self.problems.append(
-                Problem("commands", "are larger than 128 KiB, the most a process can be given", hint)
-            )
-        all_read = all(f"commands[{index}]" in texts for index in range(len(run.commands)))
-        if not self.argv and run.image is None and run.groups is None and all_read:
-            self.problems.append(Problem("commands", "has nothing to run: only blanks and comments", None))
-
-    def _entrypoint(self, run: Task) -> tuple[str, ...] | None:
-        if run.entrypoint is None:
-            return None
-        try:
-            words = split_words(run.entrypoint)
-        except ValueError:
-            self.problems.append(Problem("entrypoint", "has a quote that is not closed", None))
-            return ()
-        if not words:
-            self.problems.append(Problem("entrypoint", "is empty", "leave it out to use the image's own"))
-        return words
-
-
-def _effective(
-    run: Task, policy: RunPolicy, values: _Values, code: Sequence[CodeRef], mapping: dict[str, Any]
-) -> EffectiveRun:
+def _effective(run: Task, policy: RunPolicy, reading: Reading, submission: Submission) -> EffectiveRun:
+    texts = reading.texts
+    env = variables(run, texts, submission.sealed)
+    entrypoint = None if run.entrypoint is None else split_words(run.entrypoint)
+    interpolated = commands(run, texts, submission.arguments)
     resources = run.resources
     return EffectiveRun(
         policy=policy,
         image=run.image,
-        entrypoint=values.entrypoint,
-        commands=values.commands,
-        argv=values.argv,
-        env=values.env,
-        registry_auth=values.registry_auth,
+        entrypoint=entrypoint,
+        commands=interpolated,
+        argv=argv(interpolated, entrypoint=entrypoint, shell=run.shell, has_image=bool(run.image)),
+        env=env,
+        registry_auth=registry_auth(run, texts, env),
         user=run.user,
         working_dir=run.working_dir,
         privileged=run.privileged,
@@ -161,21 +103,24 @@ def _effective(
             for mount in run.volumes
             if isinstance(mount, HostMount)
         ),
-        code=tuple(code),
+        code=tuple(submission.code or ()),
         repo_exists_action=run.repos[0].if_exists if run.repos else "error",
         max_duration=_seconds(run.max_duration, None),
         stop_duration=policy.stop_duration,
         tags=dict(run.tags or {}),
-        configuration=dict(mapping),
+        configuration=dict(reading.layered.mapping),
     )
 
 
-def _shown(run: Task, layered: Layered, effective: EffectiveRun) -> tuple[EffectiveValue, ...]:
+def _shown(
+    run: Task, layered: Layered, effective: EffectiveRun, submission: Submission
+) -> tuple[EffectiveValue, ...]:
+    given = overriding(run, submission.sealed)
     policy = effective.policy
     before = [("project", policy.project), ("user", policy.user or UNSET)]
     return effective_values(
-        run.model_copy(update={"commands": ()}),
-        layered,
+        run.model_copy(update={"commands": (), "env": {**run.env, **dict.fromkeys(given, Said("given"))}}),
+        layered.overridden("env", given),
         before=[EffectiveValue(label=label, value=value) for label, value in before],
         known={
             "name": policy.name,

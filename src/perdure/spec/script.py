@@ -36,7 +36,7 @@ def argv(
 
 def script(commands: Sequence[str]) -> str:
     """One script of all commands; each runs only if those before it succeeded."""
-    kept = [command.strip("\n") for command in commands if not _says_nothing(command)]
+    kept = [command.strip("\n") for command in commands if not says_nothing(command)]
     text = ""
     for previous, command in zip([None, *kept], kept, strict=False):
         if previous is None:
@@ -57,7 +57,8 @@ def split_words(entrypoint: str) -> tuple[str, ...]:
     return tuple(shlex.split(entrypoint))
 
 
-def _says_nothing(command: str) -> bool:
+def says_nothing(command: str) -> bool:
+    """Only blanks and comments."""
     return all(not line.strip() or line.lstrip().startswith("#") for line in command.splitlines())
 
 

@@ -104,6 +104,8 @@ def _row(path: str, label: str, said: str, value: object, layered: Layered) -> E
     outer = path.partition(".")[0]
     if outer in ("resources", "retry") and path != outer and path not in layered.origins:
         origin = Origin()  # a part that was left out is a default, whoever wrote the rest
+    if isinstance(value, Said):
+        said = str(value)
     data = None if outer in _UNTOLD or path.startswith("env.") else _data(outer, value)
     return EffectiveValue(label=label, value=said, path=path, origin=origin, data=data)
 

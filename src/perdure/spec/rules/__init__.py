@@ -6,6 +6,7 @@ be read from top to bottom in a file of its own; ``base`` says how one is writte
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -36,18 +37,39 @@ _RULES: dict[type[BaseModel], Rules[Any]] = {
 }
 
 
-def rules_of(model: type[BaseModel], *, submitted: bool = False) -> tuple[Rule[Any], ...]:
-    """The rules that are asked of a configuration of this kind when it is read; ``submitted``: and when it is
-    submitted."""
-    rules = next((rules for kind, rules in _RULES.items() if issubclass(model, kind)), Rules[Any]())
-    return (*rules.always, *rules.at_submission, *references.RULES) if submitted else rules.always
+def rules_of(
+    model: type[BaseModel],
+    *,
+    submitted: bool = False,
+    also: Sequence[Rule[Any]] = (),
+    elsewhere: Iterable[str] = (),
+) -> tuple[Rule[Any], ...]:
+    """The rules that are asked of a configuration of this kind when it is read.
+
+    Args:
+        submitted: those that are asked when it is submitted are among them.
+        also: and these are.
+        elsewhere: fields that another layer has a say in: rules of submission that look at them are not.
+    """
+    rules = _rules(model)
+    return (*rules.always, *_at_submission(rules, also, elsewhere)) if submitted else rules.always
 
 
-def invalid(configuration: BaseModel) -> list[FieldError]:
+def invalid(
+    configuration: BaseModel, also: Sequence[Rule[Any]] = (), elsewhere: Iterable[str] = ()
+) -> list[FieldError]:
     """Why this configuration, with all layers in it, can never be submitted; nothing if it can.
 
-    ``parse`` has asked the other rules already.
+    ``parse`` has asked the other rules already. For ``also`` and ``elsewhere`` see ``rules_of``.
     """
-    rules = next((rules for kind, rules in _RULES.items() if isinstance(configuration, kind)), Rules[Any]())
-    asked = (*rules.at_submission, *references.RULES)
+    asked = _at_submission(_rules(type(configuration)), also, elsewhere)
     return field_errors(problem for rule in asked for problem in rule.find(configuration))
+
+
+def _rules(model: type[BaseModel]) -> Rules[Any]:
+    return next((rules for kind, rules in _RULES.items() if issubclass(model, kind)), Rules[Any]())
+
+
+def _at_submission(rules: Rules[Any], also: Sequence[Rule[Any]], elsewhere: Iterable[str]) -> tuple[Rule[Any], ...]:
+    unasked = {(field,) for field in elsewhere}
+    return tuple(rule for rule in (*rules.at_submission, *references.RULES, *also) if rule.may_be_asked(unasked))

@@ -11,6 +11,9 @@ from perdure.spec.grammar.mounts import HostMount, NetworkMount
 from perdure.spec.models.development import DevEnvironment
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.rules.base import Problem, Problems, Rules, looks_at, twice
+from perdure.spec.script import says_nothing, split_words
+
+TO_RUN = "give commands, or an image that runs by itself, or both"
 
 # ── every run ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -81,6 +84,29 @@ def unfit_for_default_image(
         yield Problem(f"{path}.gpu", f"is of {_VENDOR_NAMES[vendor]}, and the default image is for NVIDIA", hint)
 
 
+def does_nothing(commands: tuple[str, ...], image: str | None) -> bool:
+    """There are commands, and nothing in any of them; nor is there an image that might run by itself."""
+    return bool(commands) and image is None and all(says_nothing(command) for command in commands)
+
+
+NOTHING_TO_RUN = ("has nothing to run: only blanks and comments", TO_RUN)
+
+
+def is_divided(entrypoint: str | None) -> bool:
+    """Into words, as a shell would: it can be."""
+    return not any(undivided(entrypoint))
+
+
+def undivided(entrypoint: str | None) -> Iterator[Problem]:
+    """Why an entrypoint cannot be divided into words."""
+    try:
+        if entrypoint is not None and not split_words(entrypoint):
+            yield Problem("entrypoint", "is empty", "leave it out to use the image's own")
+    except ValueError:
+        hint = "close it, or write a backslash before it"
+        yield Problem("entrypoint", "has a quote that is not closed", hint)
+
+
 _VENDOR_NAMES = {"amd": "AMD", "intel": "Intel", "tenstorrent": "Tenstorrent"}
 
 
@@ -94,17 +120,14 @@ def _vendor(gpu: GpuSpec | None) -> str | None:
 @looks_at("commands", "image", "groups")
 def a_task_has_something_to_run(task: Task) -> Problems:
     if task.groups is None and not task.commands and task.image is None:
-        yield Problem("commands", "are missing, and there is no image: there is nothing to run", _TO_RUN)
+        yield Problem("commands", "are missing, and there is no image: there is nothing to run", TO_RUN)
 
 
 @looks_at("groups[].commands", "image")
 def each_group_has_something_to_run(task: Task) -> Problems:
     for index, group in enumerate(task.groups or ()):
         if not group.commands and task.image is None:
-            yield Problem(f"groups[{index}].commands", "are missing: this group has nothing to run", _TO_RUN)
-
-
-_TO_RUN = "give commands, or an image that runs by itself, or both"
+            yield Problem(f"groups[{index}].commands", "are missing: this group has nothing to run", TO_RUN)
 
 
 @looks_at("nodes", "commands", "ports", "entrypoint")
@@ -136,6 +159,20 @@ def another_machine_of_a_task_needs_another_image(task: Task) -> Problems:
         yield from unfit_for_default_image(group.resources, task.image, task.docker, f"groups[{index}].resources")
 
 
+@looks_at("commands", "entrypoint", "image", "groups")
+def commands_do_something(task: Task) -> Problems:
+    if task.entrypoint is None and does_nothing(task.commands, task.image):
+        yield Problem("commands", *NOTHING_TO_RUN)
+    for index, group in enumerate(task.groups or ()):
+        if does_nothing(group.commands, task.image):
+            yield Problem(f"groups[{index}].commands", *NOTHING_TO_RUN)
+
+
+@looks_at("entrypoint")
+def the_entrypoint_of_a_task_is_divided(task: Task) -> Problems:
+    yield from undivided(task.entrypoint)
+
+
 TASK = Rules[Task](
     always=(
         a_task_has_something_to_run,
@@ -144,7 +181,11 @@ TASK = Rules[Task](
         groups_have_different_names,
         *RUN,
     ),
-    at_submission=(another_machine_of_a_task_needs_another_image,),
+    at_submission=(
+        another_machine_of_a_task_needs_another_image,
+        commands_do_something,
+        the_entrypoint_of_a_task_is_divided,
+    ),
 )
 
 # ── development environments ──────────────────────────────────────────────────────────────────────────────────

@@ -11,9 +11,15 @@ from typing import Literal
 from perdure.spec.models.profile import RetrySpec
 from perdure.spec.models.service import ReplicaGroup, ReplicaRange, Scaling, Service
 from perdure.spec.rules.base import Problem, Problems, Rule, Rules, looks_at, twice
-from perdure.spec.rules.run import RUN, same_name, unfit_for_default_image
-
-_TO_RUN = "give commands, or an image that runs by itself, or both"
+from perdure.spec.rules.run import (
+    NOTHING_TO_RUN,
+    RUN,
+    TO_RUN,
+    does_nothing,
+    same_name,
+    undivided,
+    unfit_for_default_image,
+)
 
 # ── the service ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -27,7 +33,7 @@ def replicas_are_said_once(service: Service) -> Problems:
 @looks_at("commands", "image", "replicas", "groups")
 def a_service_has_something_to_run(service: Service) -> Problems:
     if not service.replica_groups and not service.commands and service.image is None:
-        yield Problem("commands", "are missing, and there is no image: there is nothing to run", _TO_RUN)
+        yield Problem("commands", "are missing, and there is no image: there is nothing to run", TO_RUN)
 
 
 @looks_at("replicas", "scaling", "groups")
@@ -119,7 +125,7 @@ def a_group_of_a_range_scales(service: Service) -> Problems:
 def each_group_has_something_to_run(service: Service) -> Problems:
     for path, group in each_group(service):
         if not group.commands and group.image is None and service.image is None:
-            yield Problem(f"{path}.commands", "are missing: this group has nothing to run", _TO_RUN)
+            yield Problem(f"{path}.commands", "are missing: this group has nothing to run", TO_RUN)
 
 
 @looks_at_groups("docker", "privileged", "image", "python", "nvcc")
@@ -235,6 +241,20 @@ def another_machine_of_a_service_needs_another_image(service: Service) -> Proble
         yield from unfit_for_default_image(group.resources, image, docker, f"{path}.resources")
 
 
+@looks_at_groups("commands", "image", service=("commands", "entrypoint", "image"))
+def commands_of_a_service_do_something(service: Service) -> Problems:
+    if service.entrypoint is None and does_nothing(service.commands, service.image):
+        yield Problem("commands", *NOTHING_TO_RUN)
+    for path, group in each_group(service):
+        if does_nothing(group.commands, group.image or service.image):
+            yield Problem(f"{path}.commands", *NOTHING_TO_RUN)
+
+
+@looks_at("entrypoint")
+def the_entrypoint_of_a_service_is_divided(service: Service) -> Problems:
+    yield from undivided(service.entrypoint)
+
+
 SERVICE = Rules[Service](
     always=(
         replicas_are_said_once,
@@ -260,5 +280,7 @@ SERVICE = Rules[Service](
         a_scheduled_service_starts_something,
         what_only_a_gateway_does_has_one,
         another_machine_of_a_service_needs_another_image,
+        commands_of_a_service_do_something,
+        the_entrypoint_of_a_service_is_divided,
     ),
 )
