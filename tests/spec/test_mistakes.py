@@ -243,16 +243,3 @@ def test_a_port_that_is_none_is_told_once() -> None:
         with pytest.raises(InvalidConfiguration) as caught:
             spec.parse_run(task(f"ports: [{written}]"))
         assert [error.path for error in caught.value.errors] == ["ports[0]"]
-
-
-def test_a_local_port_that_differs_is_warned_about() -> None:
-    run = spec.parse_run(task("ports: ['9100:8000', 80, '*:81']"))
-    (warning,) = spec.warnings(run)
-    assert "local port 9100 is not forwarded yet" in warning
-    assert "http://ADDRESS:8000" in warning
-
-
-def test_fields_without_effect_are_warned_about() -> None:
-    run = spec.parse_run(task("home_dir: /home/x\nsetup: [a]"))
-    assert spec.warnings(run) == ("home_dir has no effect", "setup has no effect")
-    assert spec.warnings(spec.parse_run(task(""))) == ()

@@ -10,6 +10,7 @@ from pydantic_core import to_jsonable_python
 from perdure.model.origins import EffectiveValue, Origin
 from perdure.spec.grammar.setting import OFF, Setting
 from perdure.spec.models.fleet import FleetConfiguration
+from perdure.spec.shown import fitted
 from perdure.spec.words import words
 
 _LISTS = ("backends", "regions", "availability_zones", "instance_types")
@@ -23,7 +24,7 @@ def under_fleet(
     The shorter idle duration holds, the lower price, what both lists have, and the spot policy of whoever has one.
     A tag of the fleet holds unless the run has it, and a resource the fleet asks for unless the run asks, too.
     """
-    return tuple(row for value in values for row in _rows(value, fleet, Origin(layer="fleet", name=name)))
+    return fitted([row for value in values for row in _rows(value, fleet, Origin(layer="fleet", name=name))])
 
 
 def _rows(value: EffectiveValue, fleet: FleetConfiguration, origin: Origin) -> Iterator[EffectiveValue]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from perdure.spec.grammar.base import without_login
+from perdure.spec.grammar.base import is_list, is_mapping, told, without_login
+from perdure.spec.grammar.hardware import OLD_PREFIX, with_old_prefix
 from perdure.spec.models.profile import ScheduleSpec
 from perdure.spec.models.run import RunFields, Task
 
@@ -15,6 +16,18 @@ _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 def warnings(run: RunFields) -> tuple[str, ...]:
     """One sentence each."""
     return (*_without_effect(run), *_not_forwarded(run), *_weekdays(run.schedule), *_readable(run))
+
+
+def outdated(written: Mapping[str, object]) -> Iterator[str]:
+    """What a configuration of any kind says in words that were given up."""
+    parts: list[tuple[str, object]] = [("", written)]
+    for field in ("groups", "replicas"):
+        groups = written.get(field)
+        parts += [(f"{field}[{n}].", group) for n, group in enumerate(groups)] if is_list(groups) else []
+    for path, part in parts:
+        resources = part.get("resources") if is_mapping(part) else None
+        for name in with_old_prefix(resources.get("gpu")) if is_mapping(resources) else ():
+            yield f"{path}resources.gpu: {told(name)} is an old name: write {told(name.removeprefix(OLD_PREFIX))}"
 
 
 def _without_effect(run: RunFields) -> Iterator[str]:

@@ -32,6 +32,12 @@ _MOST_DATA = 2048
 
 _MOST_PARTS = 100
 
+MOST_BYTES = 48 * 1024
+"""Of all rows as JSON: with the rest of a plan they stay under what a payload may have, 64 KiB."""
+
+_MORE = "more"
+"""Label of the last row, if there are more than may travel."""
+
 
 def effective_values(
     configuration: BaseModel,
@@ -58,7 +64,27 @@ def effective_values(
         if name == "resources" and isinstance(configuration, RunFields | FleetConfiguration):
             written = resources_of(configuration)
         rows += _rows(name, in_force(name, written), layered, in_force)
-    return tuple(rows)
+    return fitted(rows)
+
+
+def fitted(rows: Sequence[EffectiveValue]) -> tuple[EffectiveValue, ...]:
+    """As many rows as may travel, in their order, and a last one that says how many more there are.
+
+    Fields come before their parts; where the room ends, what they hold is left to the words.
+    """
+    more = sum(row.data for row in rows if row.label == _MORE)
+    rows = [row for row in rows if row.label != _MORE]
+    left, kept = MOST_BYTES, dict[int, EffectiveValue]()
+    for index in sorted(range(len(rows)), key=lambda index: "." in rows[index].path):
+        for row in (rows[index], rows[index].but(data=None)):
+            size = len(row.model_dump_json().encode())
+            if size <= left:
+                left -= size
+                kept[index] = row
+                break
+    more += len(rows) - len(kept)
+    shown = tuple(kept[index] for index in sorted(kept))
+    return (*shown, EffectiveValue(label=_MORE, value=f"{more} more values", data=more)) if more else shown
 
 
 def brief(values: Iterable[EffectiveValue]) -> tuple[EffectiveValue, ...]:

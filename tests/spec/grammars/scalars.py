@@ -77,8 +77,9 @@ def offable() -> Grammar:
 
 
 def idle() -> Grammar:
-    """As ``offable``, with negative numbers for off."""
-    return offable() | st.integers(-5000, -1).flatmap(lambda n: meaning("off", n, str(n), f"{n}h"))
+    """As ``offable``, with negative numbers, of any size, for off."""
+    negative = st.integers(-(10**12) + 1, -1)
+    return offable() | negative.flatmap(lambda n: meaning("off", n, str(n), f"{n}h", f"{n} w", f"{n}s"))
 
 
 def memory(least: int = 0, most: int = 4096) -> Grammar:

@@ -26,7 +26,7 @@ def seconds(value: object) -> int:
     """A duration of zero or more."""
     parsed = _parse(value)
     if parsed < 0:
-        raise wrong(f"is {told(value)}, and a duration cannot be negative")
+        raise wrong(f"is {told(value)}, and a duration cannot be negative", _HINT)
     return parsed
 
 
@@ -79,8 +79,8 @@ def _parse(value: object) -> int:
         parsed = int(value)
     if parsed is None:
         raise wrong(f"is not a duration: {told(value)}", _HINT)
-    if abs(parsed) > _LONGEST:
-        raise wrong("is longer than 100 years")
+    if parsed > _LONGEST:
+        raise wrong("is longer than 100 years", _HINT)
     return parsed
 
 

@@ -29,6 +29,9 @@ VENDORS = {
     "tenstorrent": "tenstorrent",
     "tt": "tenstorrent",
 }
+OLD_PREFIX = "tpu-"
+"""Of names, as they once were written."""
+
 _COUNT = re.compile(r"[0-9_]+|[0-9_]* *\.\. *[0-9_]*")
 _CPU_HINT = "write 4, 4..8 or arm:8.."
 _GPU_HINT = "write 1, A100, A100:2, A100:40GB:2 or nvidia:24GB..:1..4"
@@ -121,10 +124,17 @@ def gpu_names(value: object) -> object:
         return None
     names = [text(item) for item in value] if is_list(value) else text(value).split(",")
     names = [name.strip() for name in names]
-    names = [name.removeprefix("tpu-") for name in names]
+    names = [name.removeprefix(OLD_PREFIX) for name in names]
     if not names or not all(names):
         raise wrong(f"has an empty name: {told(value)}", "write A100 or A100,H100")
     return tuple(names)
+
+
+def with_old_prefix(gpu: object) -> list[str]:
+    """Names in a GPU, as written in any of its forms, that begin in the old way."""
+    names = gpu.get("name") if is_mapping(gpu) else gpu
+    texts = names if is_list(names) else re.split("[:,]", names) if isinstance(names, str) else ()
+    return [name.strip() for name in texts if isinstance(name, str) and name.strip().startswith(OLD_PREFIX)]
 
 
 def read_compute_capability(value: object) -> object:
