@@ -13,8 +13,8 @@ from tests.chaos import jobs
 from tests.chaos.evidence import Evidence, Story
 from tests.chaos.plan import Kind, OnTerm
 
-EVENTS_A_JOB = 100
-"""Of all histories of a run, for each of its jobs (invariant 11)."""
+EVENTS_A_JOB, EVENTS_A_STOP = 100, 30
+"""Of all histories of a run, for each of its jobs, and for each time a client stops it (invariant 11)."""
 
 BY_ITSELF = (JobReason.DONE_BY_RUNNER, JobReason.CONTAINER_EXITED_WITH_ERROR)
 
@@ -200,9 +200,10 @@ def _refusal(story: Story) -> Iterator[str]:
 
 
 def _history(story: Story) -> Iterator[str]:
-    most = EVENTS_A_JOB * max(1, len(story.jobs))
-    if story.events >= most:
-        yield f"has {story.events} events in its histories, and {len(story.jobs)} jobs"
+    stop = story.entry.work.stop
+    stops = 0 if stop is None else 1 if stop.abort_after is None else 2
+    if story.events >= EVENTS_A_JOB * max(1, len(story.jobs)) + EVENTS_A_STOP * stops:
+        yield f"has {story.events} events in its histories, of {len(story.jobs)} jobs and {stops} stops"
 
 
 def _secret(story: Story) -> Iterator[str]:

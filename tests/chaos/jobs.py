@@ -7,7 +7,8 @@ Each start of a job appends to a file of its own, named by its node and by the i
     line 1 …              after each line that it has printed
     exit 3                before it exits by itself
 
-So that what was done is known from the doers, and not only from those who keep records.
+So that what was done is known from the doers, and not only from those who keep records. What it prints is known
+beforehand: stderr, where a shell tells the fate of its children, leads nowhere.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ BACKOFF = 1.0
 _TRAPS = {OnTerm.DIES: "", OnTerm.SAVES: "trap 'echo \"$me saved\"; exit 0' TERM", OnTerm.IGNORES: "trap '' TERM"}
 
 _SCRIPT = """\
+exec 2>/dev/null
 me="{name} $PERDURE_NODE_RANK $PERDURE_JOB_ID"
 witness={folder}/$PERDURE_NODE_RANK.$PERDURE_JOB_ID
 echo start >> $witness

@@ -9,6 +9,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowHistory
 
 from perdure.model.api import Check, JobRow, RunRow
 from tests.chaos import jobs
@@ -100,6 +102,10 @@ def _stray(told: Story) -> None:
     told.witnesses = {**told.witnesses, stray: Witness(0, stray, 1, 0, (), ())}
 
 
+def _history(events: int) -> WorkflowHistory:
+    return WorkflowHistory("run/main/soak-1", [HistoryEvent() for _ in range(events)])
+
+
 def _line_twice(log: bytes) -> bytes:
     lines = log.splitlines(keepends=True)
     return b"".join([lines[0], *lines])
@@ -123,6 +129,7 @@ def _line_twice(log: bytes) -> bytes:
         (7, lambda it: _last(it, log_complete=False)),
         (7, lambda it: _last(it, log_bytes=1)),
         (9, _stray),
+        (11, lambda it: it.histories.append(_history(200))),
         (12, lambda it: _witness(it, secrets=("another",))),
     ],
 )
