@@ -16,6 +16,9 @@ from tests.chaos.plan import Kind, OnTerm
 EVENTS_A_JOB, EVENTS_A_STOP = 100, 30
 """Of all histories of a run, for each of its jobs, and for each time a client stops it (invariant 11)."""
 
+STOP_BOUND = 300.0
+"""Seconds: ``stop_duration``, if a run does not say another."""
+
 BY_ITSELF = (JobReason.DONE_BY_RUNNER, JobReason.CONTAINER_EXITED_WITH_ERROR)
 
 _ENDS: dict[Kind, tuple[RunStatus, RunReason]] = {
@@ -68,7 +71,7 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
         Verdict(0, "nothing that should have ended is left", len(ended), "jobs ended", plain(evidence.left)),
         Verdict(1, "provider, rows and workflows agree", len(evidence.doctor), "checks", tuple(doctor)),
         Verdict(2, "each node of each submission started once", len(starts), "starts", each(_starts)),
-        Verdict(3, "a stop ends in a final status", len(stops), "stops", each(_stop, stops)),
+        Verdict(3, f"a stop ends a run within {STOP_BOUND:.0f} s", len(stops), "stops", each(_stop, stops)),
         Verdict(4, "blocks and fleets hold at every instant", record.samples, "looks", plain(record.at_an_instant)),
         Verdict(5, "a retry comes after its pause", len(retries), "retries", each(_pauses)),
         Verdict(
@@ -135,8 +138,11 @@ def _starts(story: Story) -> Iterator[str]:
 
 
 def _stop(story: Story) -> Iterator[str]:
+    took = story.entry.ended_in
     if story.row is None or not RunStatus(story.row.status).final:
         yield "was stopped, and has not ended"
+    elif took is not None and took > STOP_BOUND:
+        yield f"ended {took:.0f} s after it was stopped"
 
 
 def _pauses(story: Story) -> Iterator[str]:

@@ -53,6 +53,9 @@ class Stop:
 
     after: float
     abort: bool = False
+    cancel: bool = False
+    """By Temporal's own Cancel, which is a graceful stop."""
+
     abort_after: float | None = None
 
 
@@ -134,7 +137,7 @@ def _one(dice: random.Random, number: int) -> Work:
         Kind.GIVES_UP: 2,
         Kind.OVERRUNS: 2,
         Kind.ENDLESS: 5,
-        Kind.REFUSED: 1,
+        Kind.REFUSED: 2,
     }
     kind = dice.choices(list(kinds), list(kinds.values()))[0]
     nodes = dice.choices((1, 2, 3), (6, 2, 1))[0]
@@ -161,7 +164,8 @@ def _stop(dice: random.Random) -> Stop:
     after = dice.choice((0.0, dice.uniform(0, 2), dice.uniform(2, 12)))
     if dice.random() < 0.25:
         return Stop(after, abort=True)
-    return Stop(after, abort_after=after + dice.uniform(0, 2) if dice.random() < 0.25 else None)
+    abort_after = after + dice.uniform(0, 2) if dice.random() < 0.25 else None
+    return Stop(after, cancel=dice.random() < 0.25, abort_after=abort_after)
 
 
 def strikes(seed: int) -> Iterator[Strike]:

@@ -151,14 +151,17 @@ class Soak:
             entry.over = True
         elif work.stop is not None:
             await asyncio.sleep(work.stop.after)
-            await self._stop(entry, abort=work.stop.abort)
+            await self._stop(entry, abort=work.stop.abort, cancel=work.stop.cancel)
             if work.stop.abort_after is not None:
                 await asyncio.sleep(work.stop.abort_after - work.stop.after)
                 await self._stop(entry, abort=True)
 
-    async def _stop(self, entry: Entry, *, abort: bool) -> None:
+    async def _stop(self, entry: Entry, *, abort: bool, cancel: bool = False) -> None:
+        name = entry.work.name
         taken = await self.place.insist(
-            lambda client: client.stop(PROJECT, entry.work.name, abort=abort, by="soak")
+            lambda client: (
+                _cancelled(client, name) if cancel else client.stop(PROJECT, name, abort=abort, by="soak")
+            )
         )
         if taken and entry.asked_at is None:
             entry.stopped, entry.asked_at = True, time.monotonic()
@@ -266,6 +269,17 @@ class Soak:
         self._chores.discard(chore)
         if not chore.cancelled() and (error := chore.exception()) is not None:
             self._mistakes.append(error)
+
+
+async def _cancelled(client: PerdureClient, name: str) -> bool:
+    """As ``PerdureClient.stop``, by Temporal's own means."""
+    try:
+        await client.temporal.get_workflow_handle(run_workflow_id(PROJECT, name)).cancel()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
 
 
 async def _applied(client: PerdureClient, name: str, request: RunRequest) -> UUID:

@@ -139,6 +139,17 @@ def test_what_is_wrong_with_a_run_is_found(number: int, wrong: Callable[[Story],
     assert number in broken(evidence(told))
 
 
+def test_a_stop_without_an_end_in_its_bound_is_found() -> None:
+    late, never = story(), story()
+    for told in (late, never):
+        told.entry.stopped, told.entry.ended_in = True, 10.0
+    assert broken(evidence(late, never)) == set()
+    late.entry.ended_in = 301.0
+    assert broken(evidence(late)) == {3}
+    _row(never, status="terminating")
+    assert 3 in broken(evidence(never))
+
+
 def test_what_is_wrong_with_the_stack_is_found() -> None:
     bad = Check(invariant="it holds", ok=False, findings=("it does not",))
     assert broken(evidence(doctor=(bad,))) == {1}
