@@ -21,6 +21,7 @@ from activities.runs import Runs
 from activities.secrets import Secrets
 from activities.stopping import Stopping
 from activities.sweeping import Sweeping
+from activities.telling import Telling
 from activities.world import World
 
 ROOMS: tuple[Callable[[World], Any], ...] = (
@@ -30,6 +31,7 @@ ROOMS: tuple[Callable[[World], Any], ...] = (
     InstanceRows,
     Fleets,
     Reads,
+    Telling,
     Secrets,
     Doctor,
     Starting,

@@ -111,6 +111,7 @@ class FakeClient:
     code_limit: int = 0
     secrets: FakeSecrets = field(default_factory=FakeSecrets)
     events: FakeEvents = field(default_factory=FakeEvents)
+    told: api.Story | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
     """For offers."""
 
@@ -158,6 +159,11 @@ class FakeClient:
     async def follow_logs(self, project: str, name: str, **_: Any) -> AsyncIterator[LogPiece]:
         for piece in self.pieces:
             yield piece
+
+    async def story(self, project: str, name: str) -> api.Story:
+        if self.told is None:
+            raise NotFound(f"there is no run {name} in project {project}", hint="`perdure ps -a` lists them all")
+        return self.told
 
     async def doctor(self) -> tuple[api.Check, ...]:
         return self.checks

@@ -8,7 +8,7 @@ import typer
 
 from perdure.cli import event_commands, fleet_commands, secret_commands, stack
 from perdure.cli.flags import OFFER_FLAGS, Given, taking
-from perdure.cli.run_commands import Json, NoProfile, Profile, Project, one_profile
+from perdure.cli.run_commands import Json, NoProfile, Profile, Project, RunName, one_profile
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(fleet_commands.app, name="fleet")
     app.add_typer(secret_commands.app, name="secret")
     app.add_typer(event_commands.app, name="event")
+    app.command(epilog="perdure explain train --json | jq -r .headline")(explain)
     app.command()(doctor)
     app.command(epilog="perdure schema > perdure.schema.json")(schema)
     app.command(epilog="perdure validate *.yml")(validate)
@@ -44,6 +45,13 @@ def offer(
     raise typer.Exit(
         show_offers(project, resources, flags, number, profile=profile, no_profile=no_profile, json=json)
     )
+
+
+def explain(name: RunName, project: Project = "main", json: Json = False) -> None:
+    """Tell a run's story: each attempt, how long each phase took, why it ended, and what comes next."""
+    from perdure.cli.explain_run import show
+
+    show(project, name, json=json)
 
 
 def doctor(json: Json = False) -> None:

@@ -15,7 +15,7 @@ class _Lists(TyperGroup):
     """``perdure event -w`` is ``perdure event list -w``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or args[0] not in (*self.commands, "--help", "-h"):
+        if not args or args[0] not in self.commands:
             args = ["list", *args]
         return super().parse_args(ctx, args)
 

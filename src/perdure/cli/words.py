@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from perdure.model.durations import duration
+
 STYLES = {
     "running": "bold green",
     "done": "green",
@@ -24,21 +26,6 @@ def ago(time: datetime, now: datetime | None = None) -> str:
     """``3 min ago``"""
     seconds = ((now or datetime.now(UTC)) - time).total_seconds()
     return "now" if seconds < 1 else f"{duration(seconds)} ago"
-
-
-def duration(seconds: float) -> str:
-    """``0.4 s``, ``12 s``, ``3 min``, ``2 h 5 min``, ``4 d``"""
-    if seconds < 10:
-        return f"{max(seconds, 0):.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = int(seconds // 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours = minutes // 60
-    if hours < 48:
-        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
-    return f"{hours // 24} d"
 
 
 def size(count: float) -> str:

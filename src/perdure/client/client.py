@@ -32,6 +32,7 @@ from perdure.client.connection import Place, connect, find_temporal
 from perdure.client.events import Events
 from perdure.client.logs import LogPiece, follow
 from perdure.client.secrets import Secrets
+from perdure.client.stories import story
 from perdure.model import api
 from perdure.model.errors import Conflict, ControlPlaneError, InvalidConfiguration, NotFound, UserError
 from perdure.model.ids import PROJECT_NAME, RESOURCE_NAME, fleet_workflow_id, run_workflow_id
@@ -152,9 +153,21 @@ class PerdureClient:
         """
         return follow(self, project, name, run_id=run_id, slot=(replica, node), attempt=attempt, wait=wait)
 
+    async def told(self, query: api.StoryQuery) -> api.Story:
+        """What a worker tells of a run."""
+        return await self._call(api.EXPLAIN_RUN, query)
+
     async def read_log(self, query: api.LogQuery) -> api.LogPage:
         """One page; waits up to ``query.wait`` seconds for its first byte."""
         return await self._call(api.READ_LOG, query, within=query.wait + 30, beats=True)
+
+    async def story(self, project: str, name: str | None = None, run_id: UUID | None = None) -> api.Story:
+        """A run's life in plain words: the newest of that name, or the one with that id.
+
+        Raises:
+            NotFound
+        """
+        return await story(self, project, name, run_id)
 
     # --- runs -----------------------------------------------------------------------------------------------------
 

@@ -324,6 +324,65 @@ class EventRows(Message):
     events: tuple[EventRow, ...] = ()
 
 
+class StoryQuery(Message):
+    """The newest run of this name, or the one with this id."""
+
+    project: str
+    name: str | None = None
+    run_id: UUID | None = None
+
+
+class StoryLine(Message):
+    """One thing that happened."""
+
+    text: str
+    at: datetime | None = None
+
+
+class Spell(Message):
+    """A phase of an attempt: ``waiting``, ``getting ready``, ``starting``, ``pulling``, ``running``, ``ending``."""
+
+    phase: str
+    seconds: float
+    over: bool = True
+    """False: it still lasts."""
+
+
+class Attempt(Message):
+    """One submission of one replica, with its claims of capacity."""
+
+    replica: int
+    submission: int
+    began_at: datetime
+    ended_at: datetime | None = None
+    lines: tuple[StoryLine, ...] = ()
+    spells: tuple[Spell, ...] = ()
+
+
+class Story(Message):
+    """A run's life in plain words."""
+
+    project: str
+    name: str
+    run_id: UUID | None = None
+    """None: it was refused, and there is no run."""
+
+    status: str
+    reason: str | None = None
+    headline: str
+    """How it stands, or how it ended."""
+
+    beginning: tuple[str, ...] = ()
+    """Who wanted what."""
+
+    attempts: tuple[Attempt, ...] = ()
+    next: tuple[str, ...] = ()
+    """What happens next, and when."""
+
+    submitted_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
 class Check(Message):
     """One invariant, and what breaks it."""
 
@@ -347,6 +406,7 @@ LIST_SECRETS = Activity("list_secrets", Kind.REMOTE, SecretQuery, SecretRows)
 DELETE_SECRET = Activity("delete_secret", Kind.REMOTE, DeleteSecret, Nothing)
 LIST_OFFERS = Activity("list_offers", Kind.REMOTE, OfferQuery, OfferRows)
 LIST_EVENTS = Activity("list_events", Kind.REMOTE, EventQuery, EventRows)
+EXPLAIN_RUN = Activity("explain_run", Kind.REMOTE, StoryQuery, Story)
 DOCTOR = Activity("doctor", Kind.REMOTE, Nothing, Checks)
 
 ALL: tuple[Activity[Any, Any], ...] = (
@@ -361,5 +421,6 @@ ALL: tuple[Activity[Any, Any], ...] = (
     DELETE_SECRET,
     LIST_OFFERS,
     LIST_EVENTS,
+    EXPLAIN_RUN,
     DOCTOR,
 )

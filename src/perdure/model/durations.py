@@ -1,4 +1,4 @@
-"""Durations as people write them."""
+"""Durations as people write them, and as they say them."""
 
 from __future__ import annotations
 
@@ -16,3 +16,18 @@ def in_words(value: float | None) -> str:
         amount, left = divmod(left, seconds)
         words += f"{amount}{unit}" if amount else ""
     return words
+
+
+def duration(seconds: float) -> str:
+    """``0.4 s``, ``12 s``, ``3 min``, ``2 h 5 min``, ``4 d``"""
+    if seconds < 10:
+        return f"{max(seconds, 0):.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = minutes // 60
+    if hours < 48:
+        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+    return f"{hours // 24} d"

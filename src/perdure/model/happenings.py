@@ -18,8 +18,8 @@ _BEGINS = {
 
 _CLAIM = {
     "waiting": "waits for capacity",
-    "granted": "has its places, and waits until their instances are ready",
-    "ready": "has its places, and all are ready",
+    "granted": "is granted, and waits for instances to be made",
+    "ready": "is ready",
     "refused": "is refused",
     "failed": "cannot be kept",
     "released": "is given back",
@@ -35,14 +35,14 @@ def sentence(
         kind: what it happened to.
         before: its status until then; None: it is new.
         words: what status and reason do not say.
-        data: the row's, of which a job's ``exit_status`` and an instance's ``offer`` are read.
+        data: the row's, of which a job's ``exit_status``, an instance's ``offer`` and a claim's ``instances`` are
+            read.
     """
     match kind:
         case "job":
             return _of_job(before, status, reason, words, data)
         case "claim":
-            what = _CLAIM.get(status or "", status or "")
-            return f"{what}: {words}" if words else what
+            return _of_claim(status, words, data)
         case "instance" if before == status:
             return f"{data.get('offer') or 'an offer'} did not do: {words}"
         case "sweep":
@@ -51,6 +51,15 @@ def sentence(
             return status or ""
         case _:
             return _moved(kind, before, status, _why(reason, words))
+
+
+def _of_claim(status: str | None, words: str, data: Mapping[str, Any]) -> str:
+    """A grant names its instances."""
+    instances = data.get("instances")
+    if instances:
+        words = ", ".join(instance["name"] for instance in instances)
+    what = _CLAIM.get(status or "", status or "")
+    return f"{what}: {words}" if words else what
 
 
 def _of_job(before: str | None, status: str | None, reason: str | None, words: str, data: Mapping[str, Any]) -> str:
