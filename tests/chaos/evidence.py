@@ -160,8 +160,8 @@ def _search(place: Place) -> tuple[list[str], int]:
     return [str(path) for path in files if value in path.read_bytes()], len(files)
 
 
-async def keep(place: Place, folder: Path, stories: list[Story]) -> None:
-    """Put all that tells of these runs, and every log of the stack, into ``folder``."""
+def keep_logs(place: Place, folder: Path) -> None:
+    """Put every log of the stack and its agents into ``folder``, and what jobs wrote down."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(place.stack.home / "logs", folder / "logs")
     for path in (place.stack.home / "instances").glob("*/**/*"):
@@ -170,6 +170,11 @@ async def keep(place: Place, folder: Path, stories: list[Story]) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
     shutil.copytree(place.records, folder / "starts")
+
+
+async def keep(place: Place, folder: Path, stories: list[Story]) -> None:
+    """The same, and all that tells of these runs."""
+    keep_logs(place, folder)
     for story in stories:
         (folder / f"{story.name}.txt").write_text(await told(place, story))
         for history in story.histories:
