@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import time
 from collections import Counter
@@ -58,7 +59,9 @@ def _accepted(text: str, *, submitted: bool) -> bool:
         document = spec.load_yaml(text)
         return not read(document).invalid if submitted else bool(spec.parse(document))
     except InvalidConfiguration as error:
-        assert all(one.message and (one.line or not one.path) for one in error.errors), text
+        for one in error.errors:
+            assert one.line or not one.path, text
+            assert one.hint or re.search("(is|are) (wanted|allowed)$", one.message), text
         return False
 
 

@@ -435,8 +435,7 @@ def test_repositories(written: str, local: str | None, url: str | None, path: st
         "https://h:8443x/a/b:c",
         "https://h/a:",
         "user:token@host.com/a",
-        {"local_path": "a", "url": "b"},
-        {"path": "/r"},
+        {"local_path": "a", "path": "~user/r"},
         {"url": "u", "if_exists": "replace"},
     ],
 )

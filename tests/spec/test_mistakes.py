@@ -243,3 +243,31 @@ def test_a_port_that_is_none_is_told_once() -> None:
         with pytest.raises(InvalidConfiguration) as caught:
             spec.parse_run(task(f"ports: [{written}]"))
         assert [error.path for error in caught.value.errors] == ["ports[0]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "message", "hint"),
+    [
+        ("resources: {memory: 64GB..16GB}", "resources.memory", "begins after it ends: 64GB..16GB", "16GB..64GB"),
+        ("resources: {cpu: 8..4}", "resources.cpu", "begins after it ends: 8..4", "write 4..8"),
+        ("env: [A=1, A=2]", "env", "has A twice", "leave one of them out"),
+        ("env: A=1", "env", "is neither a list of NAME=value nor a map", "`- NAME=value`"),
+        ("max_duration: -1", "max_duration", "is -1, and a duration cannot be negative", "off switches it off"),
+        ("stop_grace: -1", "stop_grace", "is -1, and a duration cannot be negative", "one unit of s, m, h"),
+        ("tags: [a]", "tags", "is a list, where a mapping is wanted", "tags: {team: vision}"),
+        ("nodes: 1..2", "nodes", "is '1..2', where a whole number is wanted", "nodes: 2"),
+        ("volumes: [1]", "volumes[0]", "is not a mount", "volume:/path"),
+        ("foo: 1", "foo", "is not a key known here", "perdure schema task"),
+    ],
+)
+def test_a_mistake_is_told_with_what_to_write(text: str, path: str, message: str, hint: str) -> None:
+    (error,) = mistakes(task(text))
+    assert (error.path, error.message) == (path, message)
+    assert hint in (error.hint or "")
+
+
+def test_both_mistakes_of_a_repository_are_told() -> None:
+    errors = mistakes(task("repos: [{local_path: a, url: b, path: ~user/x}]"))
+    assert [error.path for error in errors] == ["repos[0].url", "repos[0].path"]
+    (error,) = mistakes(task("repos: [{path: /r}]"))
+    assert (error.path, error.message) == ("repos[0]", "has neither local_path nor url")

@@ -218,7 +218,7 @@ def _check_address(configuration: BaseModel, address: Address) -> None:
         raise BadReference(f"refers to {address}: the groups here have {of}", f"write {of}[{address.index}]")
     if address.group >= len(sizes):
         last = len(sizes) - 1
-        raise BadReference(f"refers to {address}, and the last group is groups[{last}]")
+        raise BadReference(f"refers to {address}, and the last group is groups[{last}]", "counted from 0")
     if address.index >= sizes[address.group]:
         least = "at least " if of == "replicas" else ""
         count = f"{least}{sizes[address.group]} {of if sizes[address.group] != 1 else of[:-1]}"

@@ -13,6 +13,9 @@ from perdure.model.errors import FieldError
 from perdure.spec.document import Lines, Path
 from perdure.spec.grammar.base import told, without_login
 
+_FEW = 12
+"""Keys that are told, where one is not known; of more, where to look them up."""
+
 RENAMED = {
     "termination_idle_time": "idle_duration",
     "retry_policy": "retry",
@@ -27,9 +30,17 @@ EXAMPLES = {
     "arn": "arn: arn:aws:acm:eu-west-1:1:certificate/x",
     "backend": "backend: aws",
     "container_port": "container_port: 8000",
+    "count": "count: 1..4",
     "cron": 'cron: "15 23 * * *"',
     "fleet": "fleet: my-fleet",
+    "entrypoint": "entrypoint: python -m trainer",
+    "env": "env: [MODE=fast]",
+    "files": "files: [train.py]",
+    "fleets": "fleets: [gpus]",
     "format": "format: openai",
+    "groups": "groups: [{nodes: 2, commands: [python train.py]}]",
+    "headers": "headers: [{name: Accept, value: text/plain}]",
+    "image": "image: python:3.12",
     "header": "header: Authorization",
     "hostname": "hostname: 10.0.0.7",
     "hosts": "hosts: [10.0.0.7]",
@@ -41,23 +52,44 @@ EXAMPLES = {
     "metric": "metric: rps",
     "min_gpu_utilization": "min_gpu_utilization: 10",
     "name": "name: my-name",
+    "nodes": "nodes: 2",
     "password": "password: ${{ secrets.password }}",
     "path": "path: /data",
     "port": "port: 8000",
+    "ports": "ports: [8000]",
+    "probes": "probes: [{type: http, url: /health}]",
     "profiles": "profiles: [{name: large, max_price: 2}]",
+    "rate_limits": "rate_limits: [{prefix: /api/, rps: 10}]",
     "region": "region: eu-west-1",
+    "replicas": "replicas: 1..4",
+    "repos": "repos: [.]",
+    "resources": "resources: {gpu: 1}",
     "rps": "rps: 10",
     "run": "run: prepare",
     "schedule": 'schedule: {cron: "15 23 * * *"}',
     "size": "size: 100GB..",
+    "tags": "tags: {team: vision}",
     "target": "target: 10",
     "time_window": "time_window: 30m",
     "url": "url: https://example.com/hook",
     "user": "user: ubuntu",
     "username": "username: me",
     "value": "value: text",
+    "volumes": "volumes: [/mnt/data:/data]",
+    "working_dir": "working_dir: /app",
 }
-"""What to write where a field is missing, or is not the mapping it should be."""
+"""What to write where a field is missing, or is nothing like what it should be."""
+
+_SAY_IT_ALL = (
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "literal_error",
+    "string_too_long",
+    "too_long",
+)
+"""Mistakes whose message says what would be right."""
 
 
 class Wording:
@@ -92,7 +124,7 @@ class Wording:
     def _error(self, detail: ErrorDetails) -> FieldError:
         steps = self._written(detail)
         unknown = detail["type"] == "extra_forbidden"
-        message, hint = self._unknown_key(steps) if unknown else _in_words(detail)
+        message, hint = self._unknown_key(steps) if unknown else in_words(detail)
         place = self._lines.at(steps, key=unknown) if self._lines else None
         return FieldError(
             path=dotted(steps),
@@ -128,14 +160,16 @@ class Wording:
             return message, f"did you mean {meant}?"
         if len(steps) == 1:
             kinds = dict.fromkeys(kind_of(other) for other in self._others if name in other.model_fields)
-            return message, f"it is for {', '.join(kinds)} only" if kinds else _known(names)
+            return message, f"it is for {', '.join(kinds)} only" if kinds else self._known_keys(names)
         if steps[0] in ("groups", "replicas") and name in self._model.model_fields:
             return message, f"it is for the whole {kind_of(self._model)}: write it further out"
-        return message, _known(names)
+        return message, self._known_keys(names)
 
-
-def _known(names: list[str]) -> str | None:
-    return f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else None
+    def _known_keys(self, names: list[str]) -> str | None:
+        if 0 < len(names) <= _FEW:
+            return f"known here: {', '.join(names)}"
+        kind = kind_of(self._model)
+        return f"`perdure schema {kind}` lists all that are" if kind.islower() else None
 
 
 def kind_of(model: type[BaseModel]) -> str:
@@ -184,17 +218,25 @@ def _inside(value: object, step: str | int) -> object:
         return None
 
 
-def _in_words(detail: ErrorDetails) -> tuple[str, str | None]:
+def in_words(detail: ErrorDetails) -> tuple[str, str | None]:
+    """The mistake, and what to write instead."""
+    message, hint = _message(detail)
+    if hint is None and detail["type"] not in _SAY_IT_ALL:
+        field = next((step for step in reversed(steps_of(detail)) if isinstance(step, str)), "")
+        hint = f"such as {EXAMPLES[field]}" if field in EXAMPLES else None
+    return message, hint
+
+
+def _message(detail: ErrorDetails) -> tuple[str, str | None]:
     context: dict[str, Any] = detail.get("ctx", {})
     value = detail["input"]
     given = f"{value:g}" if isinstance(value, float) else told(value)
-    steps = steps_of(detail)
-    example = EXAMPLES.get(str(steps[-1])) if steps else None
     match detail["type"]:
         case "perdure":
-            return str(context.get("text", detail["msg"])), context.get("hint")
+            message, _, hint = str(context.get("text", detail["msg"])).partition("\n")
+            return message, context.get("hint") or hint or None
         case "missing":
-            return "is missing", f"such as {example}" if example else None
+            return "is missing", None
         case "literal_error":
             wanted = str(context["expected"]).replace("'", "").replace(" or ", ", ")
             hint = nearest(value, wanted.split(", ")) if isinstance(value, str) else None
@@ -209,7 +251,7 @@ def _in_words(detail: ErrorDetails) -> tuple[str, str | None]:
             hint = "write it as a list: each item in its own line, after `- `"
             return f"is {given}, where a list is wanted", hint if value is not None else None
         case "dict_type" | "model_type" | "model_attributes_type":
-            return f"is {given}, where a mapping is wanted", f"such as {example}" if example else None
+            return f"is {given}, where a mapping is wanted", None
         case "string_too_short":
             return "is empty", None
         case "string_too_long":

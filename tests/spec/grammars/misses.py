@@ -100,9 +100,7 @@ repositories = _in(_NAME, "{}:", "{}:a:b", "{}:~user/x", "https://h/{}:", "https
         "",
         1,
         None,
-        {},
-        {"path": "/r"},
-        {"local_path": "a", "url": "b"},
+        {"path": "~user/r"},
         {"url": "u", "if_exists": "replace"},
         {"url": ""},
     ]

@@ -7,10 +7,18 @@ of the field (``is not a duration: '2H'``); the hint says what to write instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from typing import Annotated, Any, TypeGuard, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from perdure.spec.grammar.forms import scalar
@@ -36,6 +44,14 @@ def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
 def without_login(word: str) -> str:
     """The text without the passwords in its URLs."""
     return LOGIN.sub("…@", word) if "://" in word else word
+
+
+def by_form(form: Callable[[object], str | None], message: str, hint: str) -> Discriminator:
+    """Which of several forms a value has, by its tag; None: it has none, and that is what is wrong with it.
+
+    (A discriminator must be hashable, and with a context it is not: so the hint is a second line of the message.)
+    """
+    return Discriminator(form, custom_error_type="perdure", custom_error_message=f"{message}\n{hint}")
 
 
 def told(value: object) -> str:
@@ -98,7 +114,7 @@ def text(value: object) -> str:
     """Numbers are taken for the text they are; true, false and null are not text."""
     if isinstance(value, str):
         if flaw := unprintable(value):
-            raise wrong(f"has {flaw} in it")
+            raise wrong(f"has {flaw} in it", "leave it out")
         return value
     if isinstance(value, bool):
         word = told(value)
@@ -148,13 +164,13 @@ def switch(value: object) -> bool:
         return meant
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
-    raise wrong(f"is {told(value)}, where true or false is wanted")
+    raise wrong(f"is {told(value)}, where true or false is wanted", "write true or false")
 
 
 def not_empty(value: Items) -> Items:
     """Of a list whose items are right."""
     if not value:
-        raise wrong("is empty: at least one item is wanted")
+        raise wrong("is empty: at least one item is wanted", "leave the field out if there is none")
     return value
 
 

@@ -34,7 +34,10 @@ def cron_list(value: object) -> tuple[str, ...]:
     if not items:
         raise wrong("is empty", _HINT)
     if len(items) > MAX_EXPRESSIONS:
-        raise wrong(f"has {len(items)} expressions: at most {MAX_EXPRESSIONS} are allowed")
+        raise wrong(
+            f"has {len(items)} expressions: at most {MAX_EXPRESSIONS} are allowed",
+            "join some of them: 0,20,40 * * * *",
+        )
     return tuple(_cron(item) for item in items)
 
 

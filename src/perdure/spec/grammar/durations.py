@@ -22,11 +22,11 @@ _LONGEST = 100 * 365 * 86_400
 _HINT = "write a number and one unit of s, m, h, d, w: 90s, 15m, 2h, 1d"
 
 
-def seconds(value: object) -> int:
-    """A duration of zero or more."""
+def seconds(value: object, hint: str = _HINT) -> int:
+    """A duration of zero or more; ``hint``: what to write where it is less."""
     parsed = _parse(value)
     if parsed < 0:
-        raise wrong(f"is {told(value)}, and a duration cannot be negative", _HINT)
+        raise wrong(f"is {told(value)}, and a duration cannot be negative", hint)
     return parsed
 
 
@@ -38,7 +38,7 @@ def offable(value: object) -> Setting[int]:
         return OFF
     if isinstance(value, str) and value.lower() in SWITCHES:
         return None if SWITCHES[value.lower()] else OFF
-    return seconds(value)
+    return seconds(value, "off switches it off")
 
 
 def offable_below_zero(value: object) -> Setting[int]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
-    Discriminator,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainValidator,
@@ -19,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from perdure.spec.grammar.base import Written, digits, is_mapping, told, unprintable, wrong
+from perdure.spec.grammar.base import Written, by_form, digits, is_mapping, told, unprintable, wrong
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -86,10 +85,8 @@ _Written = Annotated[
         dict[Annotated[str, PlainValidator(_map_name)], Annotated[str | Supplied, PlainValidator(env_value)]],
         Tag("<map>"),
     ],
-    Discriminator(
-        _form,
-        custom_error_type="perdure",
-        custom_error_message="is neither a list of NAME=value nor a map",
+    by_form(
+        _form, "is neither a list of NAME=value nor a map", "write `- NAME=value` in each line, or NAME: value"
     ),
 ]
 
@@ -100,7 +97,7 @@ def _as_map(value: list[tuple[str, str | Supplied]] | dict[str, str | Supplied])
     variables: dict[str, str | Supplied] = {}
     for name, content in value:
         if name in variables:
-            raise wrong(f"has {name} twice")
+            raise wrong(f"has {name} twice", "leave one of them out")
         variables[name] = content
     return variables
 

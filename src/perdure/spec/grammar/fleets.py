@@ -27,11 +27,11 @@ class FleetNodes(Written):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.max is not None and self.min > self.max:
-            raise wrong(f"begins after it ends: {self.words()}")
+            raise wrong(f"begins after it ends: {self.words()}", f"write {range_words(self.max, self.min)}")
         if self.target is not None and not self.min <= self.target <= (
             self.target if self.max is None else self.max
         ):
-            raise wrong(f"has a target of {self.target} outside {self.words()}")
+            raise wrong(f"has a target of {self.target} outside {self.words()}", f"such as target: {self.min}")
         return self
 
     def words(self) -> str:
@@ -50,7 +50,7 @@ def read_blocks(value: object) -> int | Literal["auto"]:
     except ValueError:
         count = 0
     if count < 1 or count > 100_000:
-        raise wrong(f"is {told(value)}, where a number of blocks or auto is wanted")
+        raise wrong(f"is {told(value)}, where a number of blocks or auto is wanted", "write 1 to 100000, or auto")
     return count
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    Discriminator,
     Tag,
     WithJsonSchema,
-    model_validator,
 )
 
-from perdure.spec.grammar.base import Switch, Text, Written, text, told, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, by_form, text, told, wrong
 from perdure.spec.grammar.forms import Short, one_or_more, scalar
 
 _DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
@@ -33,7 +31,7 @@ _REPO_HINT = "write a local path or a URL, and where it goes after a colon: .:/a
 
 def _given(value: str) -> str:
     if not value:
-        raise wrong("is empty")
+        raise wrong("is empty", "leave the field out, or write a path")
     return value
 
 
@@ -46,7 +44,7 @@ def absolute(value: str) -> str:
     if not value.startswith("/"):
         raise wrong(f"is not an absolute path: {told(value)}", "begin it with /")
     if ".." in value.split("/"):
-        raise wrong(f"has .. in it: {told(value)}")
+        raise wrong(f"has .. in it: {told(value)}", "write the path that it leads to")
     return "/" + posixpath.normpath(value).lstrip("/")
 
 
@@ -62,7 +60,7 @@ def _names(value: object) -> str | tuple[str, ...]:
         return text(value)
     names = tuple(text(item) for item in cast(list[object], value))
     if not names:
-        raise wrong("is empty: at least one volume is wanted")
+        raise wrong("is empty: at least one volume is wanted", "such as name: my-volume")
     return names
 
 
@@ -113,7 +111,7 @@ def _mount_form(value: object) -> str | None:
 
 Mount = Annotated[
     Annotated[NetworkMount, Tag("<network>")] | Annotated[HostMount, Tag("<host>")],
-    Discriminator(_mount_form, custom_error_type="perdure", custom_error_message="is not a mount"),
+    by_form(_mount_form, "is not a mount", _MOUNT_HINT),
     BeforeValidator(mount),
     Short(
         scalar(
@@ -188,6 +186,12 @@ def repository(value: object) -> object:
     return {**mapping, "path": path} if colon else mapping
 
 
+def _own_home(value: str) -> str:
+    if value.startswith("~") and value != "~" and not value.startswith("~/"):
+        raise wrong(f"is in another user's home: {told(value)}", "use ~/ or an absolute path")
+    return value
+
+
 class RepoSpec(Written):
     """A repository, and its place in the job."""
 
@@ -203,19 +207,11 @@ class RepoSpec(Written):
     hash: Text | None = None
     """Of the commit, such as ``"0a1b2c3d"``."""
 
-    path: GivenText = "."
+    path: Annotated[GivenText, AfterValidator(_own_home)] = "."
     """In the job, such as ``/app``; relative to the working directory."""
 
     if_exists: Literal["error", "skip"] = "error"
     """What to do where the path holds files already."""
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.local_path is None) == (self.url is None):
-            raise wrong("needs exactly one of local_path and url")
-        if self.path.startswith("~") and self.path != "~" and not self.path.startswith("~/"):
-            raise wrong(f"has a path in another user's home: {told(self.path)}", "use ~/ or an absolute path")
-        return self
 
 
 Repo = Annotated[

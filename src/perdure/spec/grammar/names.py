@@ -91,7 +91,7 @@ def reference(value: object) -> object:
         return value
     parts = value.split("/")
     if len(parts) > 2 or not all(parts):
-        raise wrong(f"is not a name or project/name: {told(value)}")
+        raise wrong(f"is not a name or project/name: {told(value)}", "such as gpus, or main/gpus")
     return {"name": parts[-1], "project": parts[0]} if len(parts) == 2 else {"name": value}
 
 

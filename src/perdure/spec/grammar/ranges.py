@@ -83,7 +83,7 @@ class MemoryRange(Written):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        _check_order(self.min, self.max)
+        _check_order(self.min, self.max, "GB")
         return self
 
     def words(self) -> str:
@@ -103,11 +103,12 @@ def _amount(value: float | None, unit: str) -> str:
     return f"{value:.0f}{unit}" if value == int(value) else f"{value:g}{unit}"
 
 
-def _check_order(low: float | None, high: float | None) -> None:
+def _check_order(low: float | None, high: float | None, unit: str = "") -> None:
     if low is None and high is None:
         raise wrong("is a range without an end", "give min, max or both")
     if low is not None and high is not None and low > high:
-        raise wrong(f"begins after it ends: {range_words(low, high)}", f"write {range_words(high, low)}")
+        hint = f"write {range_words(high, low, unit)}"
+        raise wrong(f"begins after it ends: {range_words(low, high, unit)}", hint)
 
 
 _COUNT_TEXT = r"\+?[0-9][0-9_]*"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field, Tag
 
-from perdure.spec.grammar.base import SWITCHES, Switch, Text, Written, not_empty, number, whole, wrong
+from perdure.spec.grammar.base import SWITCHES, Switch, Text, Written, by_form, not_empty, number, whole, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
 from perdure.spec.grammar.forms import SWITCH, Short, scalar
@@ -66,10 +66,10 @@ def _retry_form(value: object) -> str | None:
 
 Retry = Annotated[
     Annotated[RetrySpec, Tag("<on>")] | Annotated[Off, Tag("<off>")],
-    Discriminator(
+    by_form(
         _retry_form,
-        custom_error_type="perdure",
-        custom_error_message="is neither true, false nor a mapping with on_events and duration",
+        "is neither true, false nor a mapping with on_events and duration",
+        "write true, off, or on_events: [error]",
     ),
     BeforeValidator(_retry),
     Short(SWITCH),
@@ -124,7 +124,11 @@ InstanceChoice = Annotated[
     Annotated[InstanceByName, Tag("<name>")]
     | Annotated[InstanceByHost, Tag("<hostname>")]
     | Annotated[InstanceOfFleet, Tag("<fleet>")],
-    Discriminator(instance_form, custom_error_type="perdure", custom_error_message="does not name an instance"),
+    by_form(
+        instance_form,
+        "does not name an instance",
+        "write its name, hostname: 10.0.0.7, or fleet: gpus and instance: 0",
+    ),
     BeforeValidator(named),
     Short(scalar("instance", "string", examples=["gpus-0"])),
 ]

@@ -11,6 +11,7 @@ from perdure.spec.grammar.base import (
     Switch,
     Text,
     Written,
+    by_form,
     is_mapping,
     not_empty,
     number,
@@ -177,7 +178,7 @@ def _https(value: object) -> bool | Literal["auto"]:
     try:
         return "auto" if value == "auto" else switch(value)
     except ValueError:
-        raise wrong(f"is {told(value)}, where true, false or auto is wanted") from None
+        raise wrong(f"is {told(value)}, where true, false or auto is wanted", "leave it out for true") from None
 
 
 Groups = Annotated[tuple[ReplicaGroup, ...], AfterValidator(not_empty)]
@@ -205,7 +206,7 @@ class Service(RunFields):
     gateway: (
         Annotated[
             Annotated[bool, Tag("<switch>")] | Annotated[Reference, Tag("<name>")],
-            Discriminator(_gateway_form, custom_error_type="perdure", custom_error_message="is not a gateway"),
+            by_form(_gateway_form, "is not a gateway", "write its name, or false for none"),
             BeforeValidator(_gateway),
             Short(scalar("gateway", "string", "boolean", examples=["my-gateway"])),
         ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field, Tag
 
-from perdure.spec.grammar.base import Switch, Text, Written, discriminator, text, whole
+from perdure.spec.grammar.base import Switch, Text, Written, by_form, discriminator, text, whole
 from perdure.spec.grammar.durations import IdleDuration
 from perdure.spec.grammar.names import BackendName, ResourceName, Tags
 from perdure.spec.grammar.ranges import Memory
@@ -92,10 +92,10 @@ def _certificate_form(value: object) -> str | None:
 
 Certificate = Annotated[
     Annotated[LetsEncrypt, Tag("<lets-encrypt>")] | Annotated[Acm, Tag("<acm>")],
-    Discriminator(
+    by_form(
         _certificate_form,
-        custom_error_type="perdure",
-        custom_error_message="has a type other than lets-encrypt and acm",
+        "has a type other than lets-encrypt and acm",
+        "write type: lets-encrypt, or null for no certificate",
     ),
 ]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field, Tag
 
 from perdure.spec.grammar.base import (
     Switch,
     Text,
     Written,
+    by_form,
     discriminator,
     number,
     text,
@@ -39,7 +40,7 @@ def _prefix(value: str) -> str:
 
 def _header(value: str) -> str:
     if not _HEADER.fullmatch(value):
-        raise wrong(f"is not the name of a header: {told(value)}")
+        raise wrong(f"is not the name of a header: {told(value)}", "letters, digits, - and _, such as X-User")
     return value
 
 
@@ -113,10 +114,10 @@ class RateLimit(Written):
 
     key: Annotated[
         Annotated[ByAddress, Tag("<ip_address>")] | Annotated[ByHeader, Tag("<header>")],
-        Discriminator(
+        by_form(
             _key_form,
-            custom_error_type="perdure",
-            custom_error_message="has a type other than ip_address and header",
+            "has a type other than ip_address and header",
+            "write type: ip_address, or type: header with header: X-User",
         ),
     ] = ByAddress()
     """What tells one client from another."""
@@ -173,11 +174,7 @@ def _model_form(value: object) -> str | None:
 
 Model = Annotated[
     Annotated[OpenAiModel, Tag("<openai>")] | Annotated[TgiModel, Tag("<tgi>")],
-    Discriminator(
-        _model_form,
-        custom_error_type="perdure",
-        custom_error_message="needs a format, openai or tgi",
-    ),
+    by_form(_model_form, "needs a format, openai or tgi", "write format: openai, or the name of the model alone"),
     BeforeValidator(_model),
     Short(scalar("model", "string", examples=["meta-llama/Llama-3.1-8B-Instruct"])),
 ]

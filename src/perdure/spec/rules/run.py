@@ -52,12 +52,24 @@ def _names(mount: NetworkMount) -> tuple[str, ...]:
     return (mount.name,) if isinstance(mount.name, str) else mount.name
 
 
+@looks_at("repos[].local_path", "repos[].url")
+def a_repository_comes_from_one_place(run: RunFields) -> Problems:
+    for index, repo in enumerate(run.repos):
+        if repo.local_path is not None and repo.url is not None:
+            yield Problem(f"repos[{index}].url", "is given together with local_path", "leave one of them out")
+        if repo.local_path is None and repo.url is None:
+            hint = "say where it is: local_path: ., or url: https://github.com/owner/name"
+            yield Problem(f"repos[{index}]", "has neither local_path nor url", hint)
+
+
 @looks_at("depends_on[].run", "name")
 def no_run_waits_for_itself_or_twice(run: RunFields) -> Problems:
     names = [dependency.run for dependency in run.depends_on]
     for index, name in enumerate(names):
         if name == run.name:
-            yield Problem(f"depends_on[{index}]", f"is {name}, this very run: it would wait for itself")
+            yield Problem(
+                f"depends_on[{index}]", f"is {name}, this very run: it would wait for itself", "leave it out"
+            )
     for index, first in twice(names):
         yield Problem(f"depends_on[{index}]", f"is {names[index]}, as depends_on[{first}] is", "name each run once")
 
@@ -66,6 +78,7 @@ RUN = (
     docker_brings_its_own_image,
     python_and_nvcc_are_of_the_default_image,
     each_volume_and_each_place_is_mounted_once,
+    a_repository_comes_from_one_place,
     no_run_waits_for_itself_or_twice,
 )
 
