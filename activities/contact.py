@@ -183,4 +183,4 @@ def _silence_so_far(details: Sequence[Any]) -> float:
 
 
 async def endpoint_of(world: World, instance: InstanceRecord) -> Endpoint:
-    return await backend_of(world, instance).endpoint(instance.instance_id, instance.token)
+    return await backend_of(world, instance).endpoint(instance.purchase, instance.token)

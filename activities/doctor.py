@@ -49,7 +49,7 @@ class Doctor:
             except PerdureError as error:
                 silent.append(f"backend {name} does not answer: {error.message}")
         async with self._world.database.transaction() as tx:
-            living = {one.instance_id: one for one in await instances.living(tx)}
+            living = {one.purchase: one for one in await instances.living(tx)}
         orphans = [
             f"{name} has {there.instance_id}, which no living row knows"
             for name, found in at_provider.items()
@@ -60,7 +60,7 @@ class Doctor:
         missing = [
             f"{one.name} is {one.status.value}, and {one.backend} does not have it"
             for one in living.values()
-            if one.status in ("idle", "busy") and one.instance_id not in known.get(one.backend, {one.instance_id})
+            if one.status in ("idle", "busy") and one.purchase not in known.get(one.backend, {one.purchase})
         ]
         return [
             _check("every backend answers", silent),

@@ -67,8 +67,10 @@ def start(
     heartbeat: float | None = None,
     summary: str | None = None,
     priority: int | None = None,
+    cancelled: workflow.ActivityCancellationType = workflow.ActivityCancellationType.TRY_CANCEL,
 ) -> workflow.ActivityHandle[Out]:
-    """Start a remote step of at most ``limit`` seconds a try, tried until it answers; a cancel does not wait."""
+    """Start a remote step of at most ``limit`` seconds a try, tried until it answers; a cancel does not wait, if
+    ``cancelled`` does not say otherwise."""
     return workflow.start_activity(
         step.name,
         value,
@@ -77,7 +79,7 @@ def start(
         start_to_close_timeout=timedelta(seconds=limit),
         heartbeat_timeout=timedelta(seconds=heartbeat if heartbeat is not None else timing.heartbeat),
         retry_policy=_retry(timing),
-        cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
+        cancellation_type=cancelled,
         priority=_priority() if priority is None else Priority(priority_key=priority),
         summary=summary,
     )

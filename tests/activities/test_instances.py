@@ -8,9 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from temporalio.exceptions import ApplicationError
 
-from activities import instances as steps
 from activities.instances import Instances
 from perdure.backends import Endpoint, Order, ProviderInstance
 from perdure.model.errors import CapacityError, OutcomeUnknown, ProviderError, ProviderThrottled
@@ -133,19 +131,45 @@ async def test_a_call_whose_outcome_is_unknown_is_looked_up(bench: Bench, cloud:
 
 
 async def test_no_other_offer_is_tried_while_an_outcome_is_unknown(bench: Bench, cloud: Cloud) -> None:
-    instance = await bench.pending_instance()
+    bench.world.timing = bench.world.timing.but(activity_retry=0.01)
     cloud.answers = [no(OutcomeUnknown("timed out"))]
-    with pytest.raises(ApplicationError) as caught:
-        await create(bench, instance)
-    assert (caught.value.type, caught.value.non_retryable) == ("outcome-unknown", False)
-    assert (await create(bench, instance)).offer == SMALL
+    created = await create(bench, await bench.pending_instance())
+    assert (created.offer, created.tried) == (SMALL, ())
     assert [order.offer for order in cloud.orders] == [SMALL, SMALL]
 
 
-async def test_a_throttled_provider_is_asked_again(
-    bench: Bench, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(steps, "THROTTLED_PAUSE", 0.01)
+async def test_each_offer_is_a_purchase_of_its_own(bench: Bench, cloud: Cloud) -> None:
+    cloud.answers = [no(CapacityError("none left"))]
+    instance = await bench.pending_instance()
+    await create(bench, instance)
+    first, second = (order.instance_id for order in cloud.orders)
+    assert first == instance != second
+    assert (await _record(bench, instance)).purchase == second
+    await create(bench, instance)
+    assert len(cloud.orders) == 2, "it was not adopted"
+    assert (await bench.call(Instances(bench.world).terminate_instance, InstanceRef(instance_id=instance))).gone
+    assert cloud.has == set()
+
+
+async def test_a_worker_that_dies_after_the_call_adopts_what_it_has_made(bench: Bench, cloud: Cloud) -> None:
+    class Killed(BaseException):
+        """Nothing of ours catches it."""
+
+    instance = await bench.pending_instance()
+
+    def dies() -> None:
+        cloud.has.add(instance)
+        raise Killed
+
+    cloud.answers = [dies]
+    with pytest.raises(Killed):
+        await create(bench, instance)
+    assert (await create(bench, instance)).offer == SMALL
+    assert len(cloud.orders) == 1
+
+
+async def test_a_throttled_provider_is_asked_again(bench: Bench, cloud: Cloud) -> None:
+    bench.world.timing = bench.world.timing.but(activity_retry=0.01)
     cloud.answers = [no(ProviderThrottled("slow down")), no(ProviderThrottled("slow down"))]
     assert (await create(bench, await bench.pending_instance())).offer == SMALL
     assert [order.offer for order in cloud.orders] == [SMALL] * 3

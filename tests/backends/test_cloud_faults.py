@@ -108,7 +108,7 @@ async def test_a_machine_that_is_not_listed_for_long_is_gone(cloud: CloudBackend
 
 
 async def test_a_machine_that_is_not_listed_yet_is_only_out_of_reach(provider: Provider) -> None:
-    provider.hides_new = 2
+    provider.hides_new["small"] = 2
     wanted = order()
     async with served(provider) as url:
         cloud = CloudBackend(url, [SMALL])
@@ -122,7 +122,7 @@ async def test_a_machine_that_is_not_listed_yet_is_only_out_of_reach(provider: P
 
 
 async def test_what_is_not_listed_ends_without_being_known(cloud: CloudBackend, provider: Provider) -> None:
-    provider.hides_new = 1
+    provider.hides_new["small"] = 1
     wanted = order()
     await cloud.create(wanted)
     first, second = [await cloud.terminate(wanted.instance_id) for _ in range(2)]

@@ -83,7 +83,7 @@ async def local(folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def cloud(folder: Path) -> AsyncIterator[Place]:
-    provider = Provider(hides_new=1, lingers=1)
+    provider = Provider(hides_new={"small": 1}, lingers=1)
     kinds = [kind("big", 2.0), kind("small", 1.0)]
     async with served(provider) as url:
         one, other = CloudBackend(url, kinds), CloudBackend(url, kinds)

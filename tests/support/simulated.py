@@ -76,17 +76,12 @@ class SimulatedHosts:
     _timers: set[asyncio.Task[None]] = field(default_factory=set)
 
     def activities(self) -> list[Callable[..., object]]:
-        return [
-            self.create_instance,
-            self.reach_instance,
-            self.terminate_instance,
-            self.submit_task,
-            self.start_job,
-            self.watch_job,
-            self.stop_job,
-            self.remove_task,
-            self.sweep,
-        ]
+        provider = [self.create_instance, self.reach_instance, self.terminate_instance, self.sweep]
+        return [*provider, *self.job_activities()]
+
+    def job_activities(self) -> list[Callable[..., object]]:
+        """Those of the agents alone: the provider is another one."""
+        return [self.submit_task, self.start_job, self.watch_job, self.stop_job, self.remove_task]
 
     # --- the provider ---------------------------------------------------------------------------------------------
 

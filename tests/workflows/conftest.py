@@ -7,13 +7,12 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
 import pytest_asyncio
 from sqlalchemy import text
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
@@ -26,15 +25,22 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 import workflows
 from activities.fleets import Fleets
 from activities.instance_rows import InstanceRows
+from activities.instances import Instances
 from activities.placement import Placement
 from activities.recall import Recall
 from activities.runs import Runs
+from activities.sweeping import Sweeping
 from activities.world import World
+from perdure.agents.client import Agents
+from perdure.backends import Backend
+from perdure.blobs.folder import FolderBlobs
 from perdure.model.messages import FleetInput, JobOutcome
 from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, SIGNAL_TELL, WATCH_QUEUE, WORKFLOW_QUEUE
 from perdure.model.timing import Timing
-from perdure.store import installation, lives
+from perdure.store import installation, instances, lives
 from perdure.store.database import Database
+from perdure.store.instances import InstanceRecord
+from tests.support.cloud import CloudAgents, CloudBackend, Provider, kind, served
 from tests.support.invariants import assert_invariants
 from tests.support.postgres import database, database_url, postgres_server
 from tests.support.simulated import OFFER, SimulatedHosts
@@ -61,6 +67,9 @@ class LocalOffers:
 
     def offers(self, requirements: object) -> list[Any]:
         return [OFFER]
+
+
+CLOUD_QUICK = QUICK.but(offer=0.5, settle=0.5, provisioning=60.0, sweep_grace=0.0)
 
 
 @dataclass
@@ -125,6 +134,50 @@ class Lab:
         await assert_invariants(self.database)
 
 
+@dataclass
+class CloudLab(Lab):
+    """A lab on a cloud: instances are bought, reached, terminated and swept as they are in real life."""
+
+    provider: Provider = field(default_factory=Provider)
+    backend: CloudBackend = None  # type: ignore[assignment]
+
+    def time(self, **changes: float) -> None:
+        """For what is submitted from now on."""
+        self.world.timing = self.world.timing.but(**changes)
+
+    async def sweep(self) -> list[str]:
+        """One pass, as the schedule makes it; its findings in words."""
+        return await self.client.execute_workflow("SweepWorkflow", id=f"sweep/{uuid4()}", task_queue=WORKFLOW_QUEUE)
+
+    async def instances(self) -> list[InstanceRecord]:
+        """All there ever were, in their order."""
+        async with self.database.transaction() as tx:
+            ids = (await tx.execute(text("SELECT id FROM instances ORDER BY created_at, num"))).scalars()
+            return [await instances.load(tx, one) for one in ids]
+
+    async def instance(self) -> InstanceRecord:
+        """The only one."""
+        (only,) = await self.instances()
+        return only
+
+    async def until_instances(self, *statuses: str) -> list[InstanceRecord]:
+        """Wait until these are the statuses of all of them, in any order."""
+        found: list[InstanceRecord] = []
+
+        async def so() -> bool:
+            found[:] = await self.instances()
+            return sorted(one.status.value for one in found) == sorted(statuses)
+
+        await eventually(so, f"instances that are {statuses}")
+        return found
+
+    async def at_rest(self) -> None:
+        """Also: what bills is exactly what living rows have bought, and what is terminated is gone."""
+        await super().at_rest()
+        bought = [one.purchase for one in await self.instances() if one.status.value in ("idle", "busy")]
+        assert sorted(bought) == sorted(machine.token for machine in self.provider.alive())
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def temporal_address() -> AsyncIterator[str]:
     """One dev server a session."""
@@ -147,7 +200,8 @@ def sandbox() -> SandboxedWorkflowRunner:
 
 
 @contextlib.asynccontextmanager
-async def workers(client: Client, hosts: SimulatedHosts, world: World) -> AsyncIterator[None]:
+async def workers(client: Client, steps: Sequence[Callable[..., object]], world: World) -> AsyncIterator[None]:
+    """One that runs workflows and transactions as they are, and these ``steps`` as everything else."""
     rows = [Runs(world), Placement(world), InstanceRows(world), Fleets(world), Recall(world)]
     transactions = [
         method
@@ -165,26 +219,63 @@ async def workers(client: Client, hosts: SimulatedHosts, world: World) -> AsyncI
             workflow_runner=sandbox(),
             **common,
         ),
-        Worker(client, task_queue=IO_QUEUE, activities=hosts.activities(), **common),
-        Worker(client, task_queue=WATCH_QUEUE, activities=hosts.activities(), **common),
+        Worker(client, task_queue=IO_QUEUE, activities=steps, **common),
+        Worker(client, task_queue=WATCH_QUEUE, activities=steps, **common),
     ):
         yield
 
 
 @pytest_asyncio.fixture
-async def lab(temporal_address: str, database: Database, request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
+async def lab(temporal_address: str, database: Database) -> AsyncIterator[Lab]:
     """A namespace, a database, and four simulated local instances at most."""
+    client = await namespace(temporal_address)
+    hosts = SimulatedHosts()
+    world = await a_world(client, database, {"local": LocalOffers()})  # type: ignore[dict-item]
+    async with workers(client, hosts.activities(), world):
+        await apply_fleet(client, "local", nodes="0..4", placement="cluster")
+        await eventually(lambda: _fleet_is_there(database))
+        yield Lab(client, database, hosts, world)
+    await assert_replays(client)
+
+
+@pytest_asyncio.fixture
+async def cloud(temporal_address: str, database: Database, tmp_path: Path) -> AsyncIterator[CloudLab]:
+    """The same, on a fake cloud that sells small machines, big ones for more, and huge ones for still more."""
+    client = await namespace(temporal_address)
+    hosts, provider = SimulatedHosts(), Provider()
+    async with served(provider) as url:
+        backend = CloudBackend(url, [kind("small", 1.0), kind("big", 2.0), kind("huge", 4.0)])
+        world = await a_world(client, database, {"cloud": backend}, CloudAgents(provider).as_agents())
+        world.blobs = FolderBlobs(tmp_path, world.installation)
+        world.timing = CLOUD_QUICK
+        steps, sweeping = Instances(world), Sweeping(world)
+        bought = [steps.create_instance, steps.reach_instance, steps.terminate_instance, sweeping.sweep]
+        async with workers(client, [*bought, *hosts.job_activities()], world):
+            await apply_fleet(client, "cloud", nodes="0..8", placement="cluster")
+            await eventually(lambda: _fleet_is_there(database))
+            yield CloudLab(client, database, hosts, world, provider=provider, backend=backend)
+            provider.heal()
+        await backend.close()
+    await assert_replays(client)
+
+
+async def namespace(temporal_address: str) -> Client:
+    """A client of a namespace of its own."""
     namespace = f"t{uuid4().hex[:12]}"
     admin = await Client.connect(temporal_address)
     await _register(admin, namespace)
-    client = await Client.connect(temporal_address, namespace=namespace, data_converter=pydantic_data_converter)
+    return await Client.connect(temporal_address, namespace=namespace, data_converter=pydantic_data_converter)
+
+
+async def a_world(
+    client: Client, database: Database, backends: dict[str, Backend], agents: Agents | None = None
+) -> World:
     found = await installation.ensure(database)
-    hosts = SimulatedHosts()
-    world = World(
+    return World(
         database=database,
         blobs=None,  # type: ignore[arg-type]
-        backends={"local": LocalOffers()},  # type: ignore[dict-item]
-        agents=None,  # type: ignore[arg-type]
+        backends=backends,
+        agents=agents,  # type: ignore[arg-type]
         temporal=client,
         installation=found.id,
         epoch=found.epoch,
@@ -193,17 +284,16 @@ async def lab(temporal_address: str, database: Database, request: pytest.Fixture
         incarnation=UUID(int=1),
         timing=QUICK,
     )
-    async with workers(client, hosts, world):
-        fleet = {"type": "fleet", "name": "local", "nodes": "0..4", "placement": "cluster"}
-        await client.start_workflow(
-            "FleetWorkflow",
-            FleetInput(configuration=fleet, timing=QUICK),
-            id="fleet/main/local",
-            task_queue=WORKFLOW_QUEUE,
-        )
-        await eventually(lambda: _fleet_is_there(database))
-        yield Lab(client, database, hosts, world)
-    await assert_replays(client)
+
+
+async def apply_fleet(client: Client, name: str, **configuration: object) -> WorkflowHandle[Any, Any]:
+    fleet = {"type": "fleet", "name": name, **configuration}
+    return await client.start_workflow(
+        "FleetWorkflow",
+        FleetInput(configuration=fleet, timing=QUICK),
+        id=f"fleet/main/{name}",
+        task_queue=WORKFLOW_QUEUE,
+    )
 
 
 async def assert_replays(client: Client) -> None:

@@ -12,7 +12,8 @@ from perdure.model.resources import Offer, Requirements
 
 @dataclass(frozen=True)
 class Order:
-    """A purchase. ``instance_id`` is the client token and the tag: the same order twice makes one instance."""
+    """A purchase. ``instance_id`` is the client token, the tag, and who its agents say they are: the same order
+    twice makes one instance. (It is ``purchase`` of the instance's row: each offer that is tried has its own.)"""
 
     instance_id: UUID
     name: str
@@ -76,8 +77,8 @@ class Backend(Protocol):
         ...
 
     async def terminate(self, instance_id: UUID) -> Termination:
-        """Idempotent. ``gone`` only when the provider says that it is gone, or that it never was; it is not ``known``,
-        if that may be because it is not listed yet."""
+        """Idempotent. ``gone`` only when the provider says that it is gone, or that it never was; it is not
+        ``known``, if that may be because it is not listed yet."""
         ...
 
     async def list(self) -> list[ProviderInstance]: ...

@@ -210,6 +210,8 @@ class Created(Message):
 
     offer: Offer | None = None
     tried: tuple[OfferFailure, ...] = ()
+    doubtful: bool = False
+    """Not every provider has clearly said no: something may yet come to light."""
 
 
 class Reached(Message):
@@ -218,6 +220,8 @@ class Reached(Message):
     address: str = ""
     reached: bool = True
     message: str = ""
+    gone: bool = False
+    """Nor will it ever be: its provider says that it is gone."""
 
 
 class InstanceReady(Message):

@@ -31,6 +31,12 @@ class Timing(Message):
     provisioning: float = 600.0
     """From the request for an instance to its shim's first answer."""
 
+    offer: float = 60.0
+    """How long one offer is asked for while its provider gives no clear answer; then the next one is tried."""
+
+    settle: float = 60.0
+    """How long a provider may not list what it has accepted: what it does not know is gone only after this."""
+
     pull: float = 1200.0
     """Longest image pull."""
 

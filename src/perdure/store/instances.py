@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from sqlalchemy import Row, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -41,6 +41,30 @@ class InstanceRecord:
     address: str | None
     total_blocks: int
     busy_blocks: int
+
+    @property
+    def purchases(self) -> tuple[tuple[UUID, Offer], ...]:
+        """Everything a provider was asked for: what it is known by there, and the offer; the last one is the one
+        that counts. Those before it failed, and may have left something."""
+        if self.offer is None:
+            return ()
+        last = self.offers.index(self.offer) if self.offer in self.offers else 0
+        asked = (*self.offers[:last], self.offer)
+        return tuple((purchase_id(self.instance_id, number), offer) for number, offer in enumerate(asked))
+
+    @property
+    def purchase(self) -> UUID:
+        """What its provider and its agents know it by."""
+        return self.purchases[-1][0] if self.offer is not None else self.instance_id
+
+
+def purchase_id(instance_id: UUID, number: int) -> UUID:
+    """Client token, tag, and identity for the agents, of the purchase of an instance's offer number so-and-so.
+
+    Each offer has its own, so that what one left behind is never taken for what the next one made. That of the
+    first is the instance's.
+    """
+    return uuid5(instance_id, f"purchase {number}") if number else instance_id
 
 
 _COLUMNS = """

@@ -44,10 +44,14 @@ _ALL_READY = text("""
 """)
 
 _LOST = text("""
-    UPDATE instances SET status = 'terminating', reason = :reason, message = :message,
-           failures = failures || :tried, idle_since = NULL
+    UPDATE instances SET status = 'terminating', reason = :reason, message = :message, idle_since = NULL,
+           failures = failures || (
+               SELECT coalesce(jsonb_agg(it), '[]') FROM jsonb_array_elements(:tried) it
+               WHERE NOT failures @> jsonb_build_array(it))
     WHERE id = :id AND status IN ('pending', 'provisioning', 'idle', 'busy') RETURNING id
 """).bindparams(bindparam("tried", type_=JSONB))
+
+_TRIED = text("UPDATE claims SET tried = :tried WHERE id = :id").bindparams(bindparam("tried", type_=JSONB))
 
 _HOLDERS = text("""
     SELECT c.id, c.run_id, c.owner, c.status, c.keep, array_agg(DISTINCT h.node) AS nodes
@@ -113,6 +117,8 @@ async def lost(tx: AsyncConnection, news: InstanceLost, offers: Offers) -> Insta
     released = releases.Released()
     for claim in (await tx.execute(_HOLDERS, {"id": row.id})).all():
         nudges.append(Nudge(workflow_id=claim.owner, news=_failed(claim, row, news)))
+        if tried:
+            await tx.execute(_TRIED, {"id": claim.id, "tried": tried})
         gathering = claim.status == "granted"
         for node in [None] if gathering else claim.nodes:
             released |= await releases.release(

@@ -43,8 +43,8 @@ class CloudBackend:
     ):
         self.name = name
         self.catalog = sorted(offers, key=lambda offer: offer.price)
-        self._deadline = deadline
-        self._settles = settles
+        self.deadline = deadline
+        self.settles = settles
         self._missing: dict[UUID, float] = {}
         self._http = httpx.AsyncClient(base_url=url, trust_env=False, timeout=None)
 
@@ -107,7 +107,7 @@ class CloudBackend:
             InstanceGone
         """
         since = self._missing.setdefault(instance_id, time.monotonic())
-        if time.monotonic() - since >= self._settles:
+        if time.monotonic() - since >= self.settles:
             raise InstanceGone("its instance is gone: the provider does not list it any more")
 
     async def _look(self, instance_id: UUID) -> dict[str, Any] | None:
@@ -119,7 +119,7 @@ class CloudBackend:
             CapacityError, ProviderThrottled, OutcomeUnknown, ProviderError
         """
         try:
-            async with asyncio.timeout(self._deadline):
+            async with asyncio.timeout(self.deadline):
                 answer = await self._http.post(f"/{call}", json=said)
         except (httpx.TransportError, TimeoutError) as error:
             raise OutcomeUnknown(f"{call}: the provider does not answer") from error

@@ -75,8 +75,11 @@ class Provider:
 
     calls: list[Call] = field(default_factory=list)
     script: Script = field(default_factory=Script)
-    hides_new: int = 0
-    """Looks for which a new machine does not show."""
+    hides_new: dict[str, int] = field(default_factory=dict)
+    """Looks for which a new machine of such a type does not show."""
+
+    room: int | None = None
+    """Machines that it has room for."""
 
     boots: bool = True
     lingers: int = 0
@@ -136,7 +139,7 @@ class Provider:
                 secret=secret,
                 born=self._now(),
                 address=self._free_address(),
-                unlisted=self.hides_new,
+                unlisted=self.hides_new.get(kind, 0),
                 boots=self.boots,
             )
         return self.machines[token]
@@ -147,6 +150,10 @@ class Provider:
 
     def all(self) -> Sequence[Machine]:
         return [machine for machine in self.alive() if self._shows(machine)]
+
+    def is_full(self, token: UUID) -> bool:
+        """For a new machine."""
+        return self.room is not None and token not in self.machines and len(self.alive()) >= self.room
 
     def age(self, machine: Machine) -> float:
         return self._now() - machine.born

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from perdure.agents.http import Server
+from tests.support.cloud.faults import full
 from tests.support.cloud.provider import Call, Machine, Provider
 
 Effect = Callable[[], Any]
@@ -43,6 +44,8 @@ class _Api:
         about, effect = self._what(call, said)
         self._provider.calls.append(Call(call, about))
         fault = self._provider.script.take(call, about)
+        if fault is None and call == "create" and self._provider.is_full(UUID(said["token"])):
+            fault = full()
         if fault is None:
             return JSONResponse(effect())
         if fault.done:
