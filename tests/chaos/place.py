@@ -42,6 +42,10 @@ PATIENCE = 300.0
 """Seconds until what must come back counts as gone: far beyond what a loaded machine needs."""
 
 
+_AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""What asyncpg raises when its server goes away, the last one in the middle of a query."""
+
+
 class NotBack(AssertionError):
     """Something that was killed, or a call that was made, is still not there after ``PATIENCE``."""
 
@@ -110,17 +114,19 @@ class Place:
         """Of Postgres itself, past every worker.
 
         Raises:
-            OSError, asyncpg.PostgresError, asyncpg.InterfaceError: it is away.
+            OSError: it is away.
         """
         try:
             database = self._database
             if database is None or database.is_closed():
                 database = self._database = await asyncpg.connect(self.stack.described["database_url"], timeout=10)
             return [dict(row) for row in await database.fetch(query, timeout=10)]
-        except BaseException:
+        except BaseException as error:
             database, self._database = self._database, None
             if database is not None:
                 database.terminate()
+            if isinstance(error, _AWAY):
+                raise ConnectionError(f"Postgres does not answer: {error!r}") from error
             raise
 
     # --- who lives ------------------------------------------------------------------------------------------------

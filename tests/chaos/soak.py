@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.client import PerdureClient
@@ -208,7 +207,7 @@ class Soak:
 
     async def _watch(self, began: float, seconds: float) -> None:
         while True:
-            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, KeyError, ValueError):
+            with contextlib.suppress(OSError):
                 await self._look()
             left = seconds - (time.monotonic() - began)
             self._say(self.record, f"{left:.0f} s to go" if left > 0 else "settling")
