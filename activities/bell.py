@@ -51,7 +51,7 @@ class LogBell:
         while self._readers:
             try:
                 await self._listen_once()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
                 # Postgres is away. Readers look for themselves meanwhile, and report it if it stays away.
                 await asyncio.sleep(RECONNECT)
 

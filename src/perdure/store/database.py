@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
+import asyncpg
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -14,6 +15,16 @@ from perdure.model.errors import ControlPlaneError
 
 POOL = 20
 """Connections of one worker: at least its workflow-task slots, each of which may run a transaction."""
+
+_AWAY: tuple[type[Exception], ...] = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InternalClientError,
+)
+"""What asyncpg raises, beside an OSError, when its server goes away, starts or stops. The last one: it died in the
+middle of a query, and the pieces of its answer came in an order that asyncpg does not know."""
 
 _ACTOR: ContextVar[str] = ContextVar("actor", default="")
 _ACT = text("SELECT set_config('perdure.actor', :actor, true)")
@@ -60,6 +71,9 @@ class Database:
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise ControlPlaneError("the database went away") from error
+            cause = error.orig.__cause__ if error.orig is not None else None
+            if isinstance(cause, _AWAY):
+                raise ControlPlaneError(f"the database cannot be reached: {cause}") from error
             raise
         except OSError as error:
             raise ControlPlaneError(f"the database cannot be reached: {error}") from error
