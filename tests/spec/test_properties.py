@@ -15,8 +15,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from perdure import spec
 from perdure.model.errors import InvalidConfiguration
 from perdure.spec import reading
-from perdure.spec.grammar import base, cron, durations, env, hardware, mounts, names, ports, ranges
-from perdure.spec.models import fleet, profile, run, service, traffic
+from perdure.spec.grammar import base, cron, durations, env, hardware, lifecycle, mounts, names, ports, ranges
+from perdure.spec.models import fleet, notices, profile, run, service, traffic
 from tests.spec.grammars import hardware as some_hardware
 from tests.spec.grammars import kinds, misses, places, policies, scalars
 from tests.spec.grammars import names as some_names
@@ -42,7 +42,6 @@ def in_field(model: type[BaseModel], field: str, **others: object) -> Reading:
 
 
 IN_RESOURCES = {field: in_field(hardware.ResourcesSpec, field) for field in ("cpu", "gpu", "disk")}
-NO_MISSES = st.nothing()
 
 GRAMMARS: dict[str, tuple[Reading, Grammar, misses.Misses]] = {
     "whole": (of(base.Whole), scalars.wholes(), misses.wholes),
@@ -84,6 +83,23 @@ GRAMMARS: dict[str, tuple[Reading, Grammar, misses.Misses]] = {
     "working_dir": (of(names.WorkingDir), some_names.working_dirs, misses.working_dirs),
     "cron": (of(cron.CronList), policies.crons(), misses.crons),
     "retry": (of(profile.Retry), policies.retries(), misses.retries),
+    "exit codes": (of(lifecycle.ExitCodes), policies.exit_codes(), misses.exit_codes),
+    "signal": (of(lifecycle.SignalName), policies.signals(), misses.signals),
+    "deadline": (of(lifecycle.Deadline), policies.deadlines(), misses.deadlines),
+    "notice": (of(notices.Notice), policies.notices(), misses.notices),
+    "dependency": (
+        of(tuple[notices.Dependency, ...]),
+        policies.dependencies(),
+        misses.dependencies.map(lambda value: [value]),
+    ),
+    "time zone": (of(lifecycle.TimeZone), policies.zones, misses.zones),
+    "schedule": (of(profile.ScheduleSpec), policies.schedules(), misses.crons.map(lambda value: {"cron": value})),
+    "cost": (
+        in_field(profile.Profile, "max_cost"),
+        scalars.numbers(0.001, 1000),
+        misses.costs.filter(lambda value: value is not None),
+    ),
+    "profiles": (of(profile.ProfilesFile), kinds.profiles(), misses.profiles),
     "utilization": (of(profile.UtilizationPolicy), policies.utilization(), misses.utilization),
     "instance": (of(profile.InstanceChoice), policies.instances(), misses.instances),
     "probe": (of(traffic.Probe), some_traffic.probes(), misses.probes),

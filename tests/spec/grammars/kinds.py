@@ -21,10 +21,10 @@ from tests.spec.grammars.names import (
     working_dirs,
 )
 from tests.spec.grammars.places import files, mounts, ports, repositories, service_ports
-from tests.spec.grammars.policies import PLACEMENT, PROFILE
+from tests.spec.grammars.policies import PLACEMENT, PROFILE, dependencies, signals
 from tests.spec.grammars.said import Grammar, Said, as_is, joined, listed, mapped, meaning, some_of, words
 from tests.spec.grammars.scalars import idle, memory, offable, switches, texts, wholes
-from tests.spec.grammars.traffic import models, probes, rate_limits, replicas
+from tests.spec.grammars.traffic import fixed_replicas, models, probes, rate_limits, replicas
 
 _FEW = 6
 _RESOURCES = resources(archs=("x86",), vendors=("nvidia",))
@@ -47,6 +47,8 @@ RUN: dict[str, Grammar] = PROFILE | {
     "files": listed(files()),
     "repos": listed(repositories(), most=1),
     "single_branch": switches(),
+    "stop_signal": signals(),
+    "depends_on": dependencies(),
 }
 """What may stand in every run, beside the source of its software."""
 
@@ -90,7 +92,7 @@ def environments_to_work_in() -> Grammar:
 
 
 _SERVICE: dict[str, Grammar] = {
-    "gateway": references() | switches(),
+    "gateway": references() | _TRUE,
     "https": switches() | words("auto"),
     "auth": switches(),
     "strip_prefix": switches(),
@@ -103,9 +105,11 @@ _SERVICE: dict[str, Grammar] = {
 def services() -> Grammar:
     """A number of replicas, a range, or groups of them."""
     fields = RUN | _SERVICE
-    del fields["schedule"]  # with a range from zero it cannot be
-    del fields["gateway"]  # whether there is one decides what rate_limits, scaling and https may say
-    one = joined(_TO_RUN, replicas() | mapped({}))
+    schedule = fields.pop("schedule")
+    one = joined(_TO_RUN, replicas() | mapped({}) | joined(mapped({"schedule": schedule}), replicas(1)))
+    alone = joined(
+        _TO_RUN, fixed_replicas(), mapped({"gateway": meaning(False, False, "off")}, {"auth": switches()})
+    )
     groups = _named(
         listed(
             joined(mapped({"commands": _COMMANDS}, {"name": group_names, "resources": _RESOURCES}), _counts()),
@@ -113,7 +117,8 @@ def services() -> Grammar:
         )
     )
     several = st.sampled_from(["groups", "replicas"]).flatmap(lambda field: mapped({field: groups}))
-    return _of("service", some_of(fields, _FEW), mapped({"port": service_ports()}), one | several)
+    reached = joined(some_of(fields, _FEW), one | several)
+    return _of("service", mapped({"port": service_ports()}), reached | joined(some_of(RUN, _FEW), alone))
 
 
 def _counts() -> Grammar:

@@ -175,8 +175,36 @@ retries = st.sampled_from(
         {"duration": -1},
         {"max_attempts": 0},
         {"on": []},
+        {"backoff": []},
+        {"backoff": ["-1s"]},
+        {"backoff": "5s"},
+        {"on_exit_codes": [256]},
+        {"on_exit_codes": ["2..1"]},
+        {"on_exit_codes": []},
+        {"scope": "all"},
     ]
 )
+exit_codes = _in(_N, "{}..", "-{}", "{0}..{0}..{0}", "{}.0") | st.sampled_from([256, -1, "3..1", True, "", *_ODD])
+signals = st.sampled_from(["KILL", "SIGKILL", "stop", "9", 15, "", "SIGSIGTERM", True, *_ODD])
+deadlines = durations.filter(lambda value: value is not None) | st.sampled_from(
+    [0, "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "2026-01-01T25:00Z", "tomorrow", "off"]
+)
+notices = st.sampled_from(
+    [
+        {},
+        "https://h",
+        {"url": "h"},
+        {"url": "ftp://h"},
+        {"url": "https://"},
+        {"url": "https://h", "on": []},
+        {"url": "https://h", "on": ["ended"]},
+    ]
+)
+dependencies = _in(_NAME, "{}_x", "-{}", "A{}", "{} ") | st.sampled_from(
+    ["", None, 1, {}, {"run": "prepare", "on": "failed"}, {"name": "prepare"}]
+)
+zones = _in(_NAME, "Europe/{}", "{}/Berlin", "../{}") | st.sampled_from(["", "+02:00", None, 2, True, "a" * 99])
+costs = numbers | st.sampled_from([0, -1, "-0.5"])
 utilization = st.sampled_from(
     [
         {},
@@ -252,4 +280,7 @@ models = st.sampled_from(
 )
 nodes = counts.filter(lambda value: value not in ({}, {"min": None, "max": None})) | st.sampled_from(
     [{"min": 2, "target": 1}, {"max": 1, "target": 2}, {"min": -1}]
+)
+profiles = st.sampled_from(
+    [{}, [], {"profiles": {}}, {"profiles": [{"image": "i"}]}, {"profiles": [{"name": None}]}, {"profiles": ["a"]}]
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -45,6 +45,11 @@ def listed(item: Grammar, least: int = 0, most: int = 3) -> Grammar:
     return st.lists(item, min_size=least, max_size=most).map(
         lambda items: Said([one.written for one in items], [one.meaning for one in items])
     )
+
+
+def in_a_row(items: Sequence[Grammar]) -> Grammar:
+    """A list of one of each."""
+    return st.tuples(*items).map(lambda found: Said([one.written for one in found], [one.meaning for one in found]))
 
 
 def mapped(required: Mapping[str, Grammar], optional: Mapping[str, Grammar] | None = None) -> Grammar:

@@ -45,13 +45,16 @@ def scaling() -> Grammar:
     )
 
 
-def replicas() -> Grammar:
+def replicas(least: int = 0) -> Grammar:
     """``replicas``, with the ``scaling`` that a range needs and a number must not have."""
-    fixed = spelt(st.integers(0, 100), int, str, lambda n: f"{n}..{n}", lambda n: {"min": n, "max": n}).map(
-        lambda said: Said({"replicas": said.written}, {"replicas": {"min": said.meaning, "max": said.meaning}})
+    return fixed_replicas(least) | joined(
+        st.tuples(st.integers(least, 50), st.integers(1, 50)).flatmap(_range), mapped({"scaling": scaling()})
     )
-    return fixed | joined(
-        st.tuples(st.integers(0, 50), st.integers(1, 50)).flatmap(_range), mapped({"scaling": scaling()})
+
+
+def fixed_replicas(least: int = 0) -> Grammar:
+    return spelt(st.integers(least, 100), int, str, lambda n: f"{n}..{n}", lambda n: {"min": n, "max": n}).map(
+        lambda said: Said({"replicas": said.written}, {"replicas": {"min": said.meaning, "max": said.meaning}})
     )
 
 
@@ -61,6 +64,8 @@ def _range(drawn: tuple[int, int]) -> Grammar:
         {"replicas": {"min": low, "max": high}},
         *({"replicas": form} for form in (f"{low}..{high}", {"min": low, "max": high})),
     )
+    if low:
+        return both
     return both | meaning({"replicas": {"max": high}}, {"replicas": f"..{high}"}, {"replicas": {"max": high}})
 
 

@@ -18,7 +18,7 @@ Schema: TypeAlias = dict[str, Any]
 
 def any_case(*words: str) -> str:
     """A pattern of these words in capitals and small letters, for a dialect without flags."""
-    return "|".join("".join(f"[{c.upper()}{c}]" if c.isalpha() else c for c in word) for word in words)
+    return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
 SWITCH_WORDS = any_case("true", "yes", "on", "false", "no", "off")

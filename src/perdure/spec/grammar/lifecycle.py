@@ -96,7 +96,7 @@ _EXIT_SCHEMA = scalar(
     pattern="[0-9]{1,3}( *[.][.] *[0-9]{1,3})?",
     examples=["137", "1..127"],
 ) | {"minimum": 0, "maximum": 255}
-ExitCodes = Annotated[tuple[int, int], PlainValidator(exit_codes), WithJsonSchema(_EXIT_SCHEMA)]
+ExitCodes = Annotated[tuple[int, int], BeforeValidator(exit_codes), WithJsonSchema(_EXIT_SCHEMA)]
 """Lowest and highest."""
 
 _SIGNAL = scalar(
