@@ -13,7 +13,7 @@ from perdure.model.messages import Nothing, Resolved, ResolveRun, RunRecord, Run
 from perdure.model.requests import understood, wrong_request
 from perdure.spec import resolve
 from perdure.spec.effective import EffectiveRun
-from perdure.store import recall, runs, secrets
+from perdure.store import events, recall, runs, secrets
 
 
 class Runs:
@@ -34,6 +34,9 @@ class Runs:
         try:
             run = self._resolved(wanted, name, names)
         except InvalidConfiguration as error:
+            if name is not None:
+                async with self._world.database.transaction() as tx:
+                    await events.refused(tx, name, wanted.run_id, _user(wanted.request), error.message)
             return Resolved(errors=tuple(error.errors))
         async with self._world.database.transaction() as tx:
             await runs.insert(tx, run)
@@ -75,3 +78,9 @@ class Runs:
             secrets=names,
             timing=self._world.timing,
         )
+
+
+def _user(request: object) -> str:
+    """Whose request it is, if it says so; the rest of it need not be in order."""
+    user: object = request.get("user") if isinstance(request, dict) else ""  # pyright: ignore
+    return user if isinstance(user, str) else ""

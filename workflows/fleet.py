@@ -100,7 +100,8 @@ class FleetWorkflow:
     # --- its life -------------------------------------------------------------------------------------------------
 
     async def _live(self) -> str:
-        view = await self._record(self._fleet.configuration, again=True)
+        user = "" if workflow.info().continued_run_id else self._fleet.user
+        view = await self._record(self._fleet.configuration, again=True, user=user)
         if view.errors:
             await workflow.wait_condition(workflow.all_handlers_finished)
             raise refusal(InvalidConfiguration(list(view.errors)))
@@ -163,10 +164,15 @@ class FleetWorkflow:
     def _is_quiet(self) -> bool:
         return not (self._deleting or self._wanted) and workflow.all_handlers_finished()
 
-    async def _record(self, configuration: dict[str, Any], *, again: bool) -> FleetView:
+    async def _record(self, configuration: dict[str, Any], *, again: bool, user: str = "") -> FleetView:
         project, name = self._name
         record = FleetRecord(
-            project=project, name=name, configuration=configuration, deleting=self._deleting, again=again
+            project=project,
+            name=name,
+            configuration=configuration,
+            deleting=self._deleting,
+            again=again,
+            user=user,
         )
         view = await transact(do.RECORD_FLEET, record, self._fleet.timing, summary="write the fleet")
         for place in view.fresh:

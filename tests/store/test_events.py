@@ -7,10 +7,11 @@ from uuid import UUID
 import pytest
 
 from perdure.model.api import EventQuery, EventRow
+from perdure.model.ids import OwnName
 from perdure.model.messages import Finding, RunRecord
 from perdure.model.resources import OfferFailure
 from perdure.model.statuses import JobReason, JobStatus, RunReason, RunStatus
-from perdure.store import events, fleets, instances, runs, secrets
+from perdure.store import events, fleets, instances, retention, runs, secrets
 from perdure.store.database import acting
 from perdure.store.secrets import Box
 from tests.support.inventory import Inventory, now
@@ -190,3 +191,26 @@ async def test_a_finding_of_the_sweep_is_an_event_where_it_was_found(inventory: 
         ("", "untold", "nobody was told"),
     ]
     assert await listed(inventory, kind="run", name="train", within=True, limit=1) == found[:1]
+
+
+async def test_a_refused_configuration_is_an_event_found_by_its_name(inventory: Inventory):
+    await inventory.fleet()
+    for _ in range(2):
+        async with inventory.db.transaction() as tx:
+            await events.refused(tx, OwnName("main", "train"), UUID(int=5), "ann", "nodes: is 0")
+            await events.refused(tx, OwnName("unknown", "train"), UUID(int=6), "ann", "nodes: is 0")
+    assert told(await listed(inventory, kind="run", name="train")) == ["[user ann] run train refused: nodes: is 0"]
+    assert await listed(inventory, kind="run", name="other") == []
+
+
+async def test_events_go_with_their_run_and_others_with_time(inventory: Inventory):
+    run_id, _ = await a_life(inventory)
+    living = await inventory.run("living")
+    await inventory.change("UPDATE runs SET ended_at = now() - interval '31 days' WHERE id = :id", id=run_id)
+    await inventory.change("UPDATE events SET at = now() - interval '31 days' WHERE kind = 'fleet'")
+    async with inventory.db.transaction() as tx:
+        await retention.forget(tx, 30)
+    left = {(row.targets[0].kind, row.targets[0].id) for row in await listed(inventory) if row.status}
+    assert ("run", living) in left
+    assert {kind for kind, _ in left} == {"run", "instance"}
+    assert ("run", run_id) not in left

@@ -56,6 +56,15 @@ async def test_malformed_input_is_an_error_and_leaves_no_row(world: World, inven
     assert not await inventory.rows("SELECT * FROM runs")
 
 
+async def test_a_refusal_is_an_event_whatever_the_request_holds(world: World, inventory: Inventory):
+    await inventory.fleet()
+    request = {"configuration": {**TASK, "k\0": 1}, "user": "an\0n"}
+    assert (await _resolve(world, request)).errors
+    (row,) = await inventory.rows("SELECT actor, status, words FROM events WHERE kind = 'run'")
+    assert (row.actor, row.status) == ("user ann", "refused")
+    assert "is not a key known here" in row.words
+
+
 @pytest.mark.parametrize("workflow_id", ["x", "run/main", "run/main/X!", "run/a/b/c", "job/main/x"])
 async def test_workflow_id_must_name_project_and_run(world: World, workflow_id: str):
     found = await _resolve(world, {"configuration": TASK}, workflow_id)
@@ -91,3 +100,12 @@ async def test_fleet_is_written_as_configured(world: World, inventory: Inventory
     assert view.fleet_id is not None and view.live == 0
     (row,) = await inventory.rows("SELECT nodes_min, nodes_max, placement, idle_duration FROM fleets")
     assert tuple(row) == (0, 2, "cluster", None)
+
+
+async def test_who_applied_a_fleet_made_it(world: World, inventory: Inventory):
+    record = FleetRecord(project="main", name="pool", configuration={"type": "fleet", "nodes": "1..2"}, user="ann")
+    await Fleets(world).record_fleet(record)
+    changed = record.but(configuration={"type": "fleet", "nodes": "1..3"}, user="")
+    await Fleets(world).record_fleet(changed)
+    rows = await inventory.rows("SELECT actor, kind FROM events WHERE fleet_id IS NOT NULL ORDER BY id")
+    assert [tuple(row) for row in rows] == [("user ann", "fleet"), ("workflow", "fleet")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -50,20 +50,23 @@ async def _refused(client: PerdureClient, project: str, name: str) -> Story | No
     handle = client.temporal.get_workflow_handle(run_workflow_id(project, name))
     try:
         described = await handle.describe()
-        if described.status is not WorkflowExecutionStatus.FAILED:
-            return None
-        await handle.result()
-    except WorkflowFailureError as error:
-        cause = error.cause
-        if not isinstance(cause, ApplicationError) or cause.type != InvalidConfiguration.code:
-            return None
-        problem = problem_in(cause)
-        mistakes = problem.errors if isinstance(problem, InvalidConfiguration) else []
-        return _told(project, name, mistakes, described.start_time, described.close_time)
+        failed = described.status is WorkflowExecutionStatus.FAILED
+        cause = await _failure(handle) if failed else None
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
         raise unreachable(error, client.place) from error
+    problem = problem_in(cause) if cause is not None else None
+    if not isinstance(problem, InvalidConfiguration):
+        return None
+    return _told(project, name, problem.errors, described.start_time, described.close_time)
+
+
+async def _failure(handle: WorkflowHandle[Any, Any]) -> ApplicationError | None:
+    try:
+        await handle.result()
+    except WorkflowFailureError as error:
+        return error.cause if isinstance(error.cause, ApplicationError) else None
     return None
 
 

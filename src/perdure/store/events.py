@@ -10,7 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.model.api import EventQuery, EventRow, EventTarget
 from perdure.model.happenings import sentence
+from perdure.model.ids import OwnName
 from perdure.model.messages import Finding
+
+LONGEST = 2000
+"""Characters of the mistakes of a configuration that are kept."""
 
 _FOUND = text("""
     INSERT INTO events (project_id, actor, kind, subject_id, name, run_id, instance_id, reason, words)
@@ -20,6 +24,12 @@ _FOUND = text("""
     LEFT JOIN instances i ON i.id = it.id
     LEFT JOIN runs r ON r.id = coalesce((SELECT j.run_id FROM jobs j WHERE j.id = it.id),
                                         (SELECT c.run_id FROM claims c WHERE c.id = it.id), it.id)
+""")
+
+_REFUSED = text("""
+    INSERT INTO events (project_id, actor, kind, subject_id, name, run_id, status, words)
+    SELECT p.id, :actor, 'run', :run, :name, :run, 'refused', :words FROM projects p
+    WHERE p.name = :project AND NOT EXISTS (SELECT 1 FROM events WHERE run_id = :run)
 """)
 
 _LISTED = """
@@ -33,8 +43,12 @@ _LISTED = """
 """
 
 _OF_PROJECT = "project_id = (SELECT id FROM projects WHERE name = :project) AND name = :name"
+_REFUSED_OF_NAME = f"kind = 'run' AND status = 'refused' AND {_OF_PROJECT}"
 _OF = {
-    "run": f"e.run_id IN (SELECT id FROM runs WHERE {_OF_PROJECT})",
+    "run": (
+        f"e.run_id IN (SELECT id FROM runs WHERE {_OF_PROJECT}"
+        f" UNION ALL SELECT run_id FROM events WHERE {_REFUSED_OF_NAME})"
+    ),
     "fleet": f"e.fleet_id IN (SELECT id FROM fleets WHERE {_OF_PROJECT})",
     "instance": f"e.instance_id IN (SELECT id FROM instances WHERE {_OF_PROJECT})",
     "secret": "e.kind = 'secret' AND e.name = :name",
@@ -46,6 +60,18 @@ async def found(tx: AsyncConnection, finding: Finding) -> None:
     """Write what the sweep found, and where."""
     values = {"subject": UUID(finding.subject), "kind": finding.kind, "words": finding.message}
     await tx.execute(_FOUND, values)
+
+
+async def refused(tx: AsyncConnection, own: OwnName, run_id: UUID, user: str, words: str) -> None:
+    """Write that a configuration was refused: there is no run of which a row could tell. Once, and only of a
+    project that there is."""
+    values = {"project": own.project, "name": own.name, "run": run_id, "words": _storable(words)[:LONGEST]}
+    await tx.execute(_REFUSED, values | {"actor": f"user {_storable(user)}".rstrip()})
+
+
+def _storable(text: str) -> str:
+    """Postgres takes neither NUL nor half a character, and a refused request may hold both."""
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 async def listed(tx: AsyncConnection, query: EventQuery) -> list[EventRow]:

@@ -342,6 +342,7 @@ class Event(SQLModel, table=True):
         Index("events_of_run", "run_id", postgresql_where=text("run_id IS NOT NULL")),
         Index("events_of_fleet", "fleet_id", postgresql_where=text("fleet_id IS NOT NULL")),
         Index("events_of_instance", "instance_id", postgresql_where=text("instance_id IS NOT NULL")),
+        Index("events_of_refused", "name", postgresql_where=text("kind = 'run' AND status = 'refused'")),
         Index("events_of_secret", "subject_id", postgresql_where=text("kind = 'secret'")),
     )
 
