@@ -178,13 +178,14 @@ class Instances:
         """
         Raises:
             AgentUnreachable: not yet.
+            InstanceGone: nor ever.
         """
         try:
+            endpoint = await endpoint_of(self.world, record)
             address = await backend_of(self.world, record).address(record.purchase)
             if address is None:
                 raise AgentUnreachable("the provider has given it no address yet")
-            shim = await self.world.agents.shim(await endpoint_of(self.world, record))
-            health = await shim.healthcheck()
+            health = await (await self.world.agents.shim(endpoint)).healthcheck()
         except (AgentRefused, ProviderError) as error:
             raise AgentUnreachable(error.message) from error
         if health.instance_id != record.purchase:

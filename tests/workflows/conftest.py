@@ -69,7 +69,7 @@ class LocalOffers:
         return [OFFER]
 
 
-CLOUD_QUICK = QUICK.but(offer=0.5, settle=0.5, provisioning=60.0, sweep_grace=0.0)
+CLOUD_QUICK = QUICK.but(heartbeat=3.0, offer=0.5, settle=0.5, provisioning=60.0, sweep_grace=0.0)
 
 
 @dataclass
