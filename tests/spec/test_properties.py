@@ -15,7 +15,19 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from perdure import spec
 from perdure.model.errors import InvalidConfiguration
 from perdure.spec import reading
-from perdure.spec.grammar import base, cron, durations, env, hardware, lifecycle, mounts, names, ports, ranges
+from perdure.spec.grammar import (
+    base,
+    cron,
+    durations,
+    env,
+    hardware,
+    lifecycle,
+    mounts,
+    names,
+    ports,
+    ranges,
+    retry,
+)
 from perdure.spec.models import fleet, notices, profile, run, service, traffic
 from tests.spec.grammars import hardware as some_hardware
 from tests.spec.grammars import kinds, misses, places, policies, scalars
@@ -64,7 +76,7 @@ GRAMMARS: dict[str, tuple[Reading, Grammar, misses.Misses]] = {
     "resources": (of(hardware.ResourcesSpec), some_hardware.resources(), misses.resources),
     "port": (of(ports.Port), places.ports(), misses.ports),
     "service port": (
-        in_field(service.Service, "port", type="service", image="i"),
+        of(ports.ServicePort),
         places.service_ports(),
         misses.ports | st.just("*:8000"),
     ),
@@ -82,7 +94,7 @@ GRAMMARS: dict[str, tuple[Reading, Grammar, misses.Misses]] = {
     "python": (of(names.Python), some_names.pythons, misses.pythons),
     "working_dir": (of(names.WorkingDir), some_names.working_dirs, misses.working_dirs),
     "cron": (of(cron.CronList), policies.crons(), misses.crons),
-    "retry": (of(profile.Retry), policies.retries(), misses.retries),
+    "retry": (of(retry.Retry), policies.retries(), misses.retries),
     "exit codes": (of(lifecycle.ExitCodes), policies.exit_codes(), misses.exit_codes),
     "signal": (of(lifecycle.SignalName), policies.signals(), misses.signals),
     "deadline": (of(lifecycle.Deadline), policies.deadlines(), misses.deadlines),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from perdure.spec.grammar.ranges import CountRange
+from perdure.spec.grammar.retry import ALL_RETRY_EVENTS
 from perdure.spec.grammar.setting import OFF
-from perdure.spec.models.profile import ALL_RETRY_EVENTS
 
 IDLE = 300
 """Seconds an instance of a run stays when its last job has ended, if neither the run nor the fleet says; and

@@ -7,8 +7,9 @@ from pydantic import BaseModel
 
 from perdure.model.errors import FieldError
 from perdure.spec.grammar.mounts import NetworkMount
+from perdure.spec.grammar.retry import RetrySpec
 from perdure.spec.models.fleet import FleetConfiguration
-from perdure.spec.models.profile import ProfileFields, RetrySpec
+from perdure.spec.models.profile import ProfileFields
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.rules.base import Problem, Problems, field_errors
 

@@ -20,9 +20,9 @@ from perdure.spec.effective import EffectiveRun, InstanceMount
 from perdure.spec.effective import Mapping as PortMap
 from perdure.spec.environment import commands, overriding, registry_auth, variables
 from perdure.spec.grammar.mounts import HostMount
+from perdure.spec.grammar.retry import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.grammar.setting import Setting, settled
 from perdure.spec.layers import Layered
-from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.parsing import not_a_run
 from perdure.spec.reading import Reading, read

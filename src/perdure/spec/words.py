@@ -17,8 +17,8 @@ from perdure.spec.grammar.mounts import FileMapping, HostMount, NetworkMount, Re
 from perdure.spec.grammar.names import Reference
 from perdure.spec.grammar.ports import PortMapping
 from perdure.spec.grammar.ranges import CountRange, MemoryRange
+from perdure.spec.grammar.retry import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.interpolation import BadReference, Named, pieces
-from perdure.spec.models.profile import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.models.run import RegistryAuthSpec
 
 UNSET = "-"

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field
 
-from perdure.spec.grammar.base import Written, told, whole, whole_text, wrong
+from perdure.spec.grammar.base import Written, is_mapping, told, whole, whole_text, wrong
 from perdure.spec.grammar.forms import Short, scalar
 
 _PAIR = re.compile(r"(?P<local>[0-9]{1,5}|\*) *: *(?P<container>[0-9]{1,5})")
@@ -57,8 +57,17 @@ class PortMapping(Written):
     """On your machine, such as ``8000``. Unset: any free one."""
 
 
-Port = Annotated[
-    PortMapping,
-    BeforeValidator(port),
-    Short(PORT),
-]
+Port = Annotated[PortMapping, BeforeValidator(port), Short(PORT)]
+
+
+def service_port(value: object) -> object:
+    """The service's port; its place on the user's machine does not matter, and is 80."""
+    if isinstance(value, str) and value.strip().startswith("*"):
+        raise wrong(f"is not the port of a service: {told(value)}", "write 8000")
+    parsed = port(value)
+    if is_mapping(parsed) and not is_mapping(value) and ":" not in str(value):
+        return {**parsed, "local_port": 80}
+    return parsed
+
+
+ServicePort = Annotated[PortMapping, BeforeValidator(service_port), Short(PORT)]

@@ -65,6 +65,20 @@ class CountRange(Written):
         return range_words(self.min, self.max)
 
 
+class ReplicaRange(CountRange):
+    """How many replicas: between ``min`` (zero if unset) and ``max``."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.max is None:
+            raise wrong("has no upper end", f"write {self.min}..{(self.min or 0) + 1}")
+        return self
+
+    @property
+    def fixed(self) -> bool:
+        return (self.min or 0) == self.max
+
+
 Memory = Annotated[
     float,
     BeforeValidator(gigabytes),
@@ -132,3 +146,4 @@ MEMORY = scalar(
 
 Count = Annotated[CountRange, BeforeValidator(lambda v: bounds(v, whole)), Short(COUNT)]
 MemorySpan = Annotated[MemoryRange, BeforeValidator(lambda v: bounds(v, gigabytes)), Short(MEMORY)]
+Replicas = Annotated[ReplicaRange, BeforeValidator(lambda v: bounds(v, whole)), Short(COUNT)]

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Tag
 
-from perdure.spec.grammar.base import SWITCHES, Switch, Text, Written, by_form, not_empty, number, whole, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, by_form, not_empty, number, whole, wrong
 from perdure.spec.grammar.cron import CronList
 from perdure.spec.grammar.durations import Duration, IdleDuration, OffableDuration, lasting
-from perdure.spec.grammar.forms import SWITCH, Short, scalar
-from perdure.spec.grammar.lifecycle import Deadline, ExitCodes, TimeZone
+from perdure.spec.grammar.forms import Short, scalar
+from perdure.spec.grammar.lifecycle import Deadline, TimeZone
 from perdure.spec.grammar.names import (
     BackendName,
     InstanceByHost,
@@ -21,59 +21,8 @@ from perdure.spec.grammar.names import (
     instance_form,
     named,
 )
-from perdure.spec.grammar.setting import OFF, Off
+from perdure.spec.grammar.retry import Retry
 from perdure.spec.models.notices import Notice
-
-RetryEventName = Literal["no-capacity", "interruption", "error"]
-ALL_RETRY_EVENTS: tuple[RetryEventName, ...] = ("no-capacity", "interruption", "error")
-
-
-class RetrySpec(Written):
-    """When a run that ended badly is run again."""
-
-    on_events: Annotated[tuple[RetryEventName, ...], AfterValidator(not_empty)] | None = None
-    """After what. Unset: all of them."""
-
-    duration: Duration | None = None
-    """The window in which it is tried again; ``1h`` if unset."""
-
-    max_attempts: Annotated[int, Field(ge=1), BeforeValidator(whole)] | None = None
-    """Submissions in all, the first one included. Ours."""
-
-    backoff: Annotated[tuple[Duration, ...], AfterValidator(not_empty)] | None = None
-    """How long to wait before each attempt; the last one holds for all that follow. Ours."""
-
-    on_exit_codes: Annotated[tuple[ExitCodes, ...], AfterValidator(not_empty)] | None = None
-    """Only these exit codes count as an error worth another attempt: ``137`` or ``1..127``. Ours."""
-
-    scope: Literal["node", "replica"] | None = None
-    """What is run again when one node of several fails: that node, or (unset) all of its replica. Ours."""
-
-
-def _retry(value: object) -> object:
-    if isinstance(value, str):
-        value = SWITCHES.get(value.lower(), value)
-    if value is True:
-        return {}
-    return OFF if value is False else value
-
-
-def _retry_form(value: object) -> str | None:
-    if value == OFF:
-        return "<off>"
-    return "<on>" if isinstance(value, dict | RetrySpec) else None
-
-
-Retry = Annotated[
-    Annotated[RetrySpec, Tag("<on>")] | Annotated[Off, Tag("<off>")],
-    by_form(
-        _retry_form,
-        "is neither true, false nor a mapping with on_events and duration",
-        "write true, off, or on_events: [error]",
-    ),
-    BeforeValidator(_retry),
-    Short(SWITCH),
-]
 
 
 class UtilizationPolicy(Written):

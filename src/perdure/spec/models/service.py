@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from perdure.spec.grammar.base import (
     SWITCHES,
@@ -12,63 +12,18 @@ from perdure.spec.grammar.base import (
     Text,
     Written,
     by_form,
-    is_mapping,
     not_empty,
     number,
-    switch,
-    told,
-    whole,
-    wrong,
 )
-from perdure.spec.grammar.durations import Duration, seconds
-from perdure.spec.grammar.forms import SHORT_SWITCH_WORDS, Short, scalar
+from perdure.spec.grammar.durations import Duration
+from perdure.spec.grammar.forms import Short, scalar
 from perdure.spec.grammar.hardware import ResourcesSpec
 from perdure.spec.grammar.names import GroupName, Python, Reference, reference
-from perdure.spec.grammar.ports import PORT, PortMapping, port
-from perdure.spec.grammar.ranges import COUNT, CountRange, bounds
+from perdure.spec.grammar.ports import ServicePort
+from perdure.spec.grammar.ranges import ReplicaRange, Replicas
+from perdure.spec.grammar.traffic import Https, Window
 from perdure.spec.models.run import Commands, RunFields
 from perdure.spec.models.traffic import Model, Probe, RateLimit
-
-_HTTPS = scalar(
-    "true, false or auto", "boolean", "integer", "string", pattern=f"{SHORT_SWITCH_WORDS}|auto", examples=["auto"]
-)
-_WINDOW = scalar("duration", "integer", "string", "null", examples=["30s", "60s", "300s"])
-
-
-def read_port(value: object) -> object:
-    """The service's port; its place on the user's machine does not matter, and is 80."""
-    if isinstance(value, str) and value.strip().startswith("*"):
-        raise wrong(f"is not the port of a service: {told(value)}", "write 8000")
-    parsed = port(value)
-    if is_mapping(parsed) and not is_mapping(value) and ":" not in str(value):
-        return {**parsed, "local_port": 80}
-    return parsed
-
-
-def read_replicas(value: object) -> object:
-    """``2``, ``1..4``, ``..4`` (from zero)."""
-    return bounds(value, whole)
-
-
-class ReplicaRange(CountRange):
-    """How many replicas: between ``min`` (zero if unset) and ``max``."""
-
-    @model_validator(mode="after")
-    def _bounded(self) -> Self:
-        if self.max is None:
-            raise wrong("has no upper end", f"write {self.min}..{(self.min or 0) + 1}")
-        return self
-
-    @property
-    def fixed(self) -> bool:
-        return (self.min or 0) == self.max
-
-
-Replicas = Annotated[
-    ReplicaRange,
-    BeforeValidator(read_replicas),
-    Short(COUNT),
-]
 
 
 class Scaling(Written):
@@ -80,9 +35,7 @@ class Scaling(Written):
     target: Annotated[float, Field(gt=0), BeforeValidator(number)]
     """Requests a second of one replica."""
 
-    window: Annotated[
-        Literal[30, 60, 300] | None, BeforeValidator(lambda v: _window(v)), WithJsonSchema(_WINDOW)
-    ] = None
+    window: Window | None = None
     """Over how long requests are counted; ``60s`` if unset."""
 
     scale_up_delay: Duration = 300
@@ -90,15 +43,6 @@ class Scaling(Written):
 
     scale_down_delay: Duration = 600
     """How long to wait after a change before replicas are taken away."""
-
-
-def _window(value: object) -> object:
-    if value is None:
-        return None
-    parsed = seconds(value)
-    if parsed not in (30, 60, 300):
-        raise wrong(f"is {told(value)}, where one of 30s, 60s, 300s is wanted")
-    return parsed
 
 
 class Router(Written):
@@ -174,13 +118,6 @@ def _replicas_form(value: object) -> str:
     return "<groups>" if isinstance(value, list | tuple) else "<number>"
 
 
-def _https(value: object) -> bool | Literal["auto"]:
-    try:
-        return "auto" if value == "auto" else switch(value)
-    except ValueError:
-        raise wrong(f"is {told(value)}, where true, false or auto is wanted", "leave it out for true") from None
-
-
 Groups = Annotated[tuple[ReplicaGroup, ...], AfterValidator(not_empty)]
 
 
@@ -196,11 +133,7 @@ class Service(RunFields):
     entrypoint: Text | None = None
     """The main process, such as ``python -m server``; the commands are its arguments."""
 
-    port: Annotated[
-        PortMapping,
-        BeforeValidator(read_port),
-        Short(PORT),
-    ]
+    port: ServicePort
     """Where the replica answers."""
 
     gateway: (
@@ -214,7 +147,7 @@ class Service(RunFields):
     ) = None
     """Which gateway requests come in by; false: none. Unset: the default one if there is one."""
 
-    https: Annotated[Literal[True, False, "auto"], BeforeValidator(_https), WithJsonSchema(_HTTPS)] = True
+    https: Https = True
     """Whether the gateway serves HTTPS."""
 
     auth: Switch = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Tag
@@ -15,33 +14,11 @@ from perdure.spec.grammar.base import (
     discriminator,
     number,
     text,
-    told,
     whole,
-    wrong,
 )
 from perdure.spec.grammar.durations import Duration, lasting
 from perdure.spec.grammar.forms import Short, scalar
-
-_PREFIX = re.compile(r"/[^\s\\{}]*")
-_HEADER = re.compile(r"[a-zA-Z0-9-_]{1,500}")
-
-
-def _probe_url(value: str) -> str:
-    if not value.startswith("/") or len(value) > 2048 or not value.isprintable():
-        raise wrong(f"is not a path on the replica: {told(value)}", "begin it with /")
-    return value
-
-
-def _prefix(value: str) -> str:
-    if not _PREFIX.fullmatch(value) or len(value) > 4094:
-        raise wrong(f"is not a prefix of paths: {told(value)}", "such as /api/")
-    return value
-
-
-def _header(value: str) -> str:
-    if not _HEADER.fullmatch(value):
-        raise wrong(f"is not the name of a header: {told(value)}", "letters, digits, - and _, such as X-User")
-    return value
+from perdure.spec.grammar.traffic import HeaderName, Prefix, ProbePath
 
 
 class ProbeHeader(Written):
@@ -60,7 +37,7 @@ class Probe(Written):
     type: Literal["http"]
     """How it asks."""
 
-    url: Annotated[Text, AfterValidator(_probe_url)] | None = None
+    url: ProbePath | None = None
     """The path on the replica, such as ``/health``; ``/`` if unset."""
 
     method: Literal["get", "post", "put", "delete", "patch", "head"] | None = None
@@ -98,7 +75,7 @@ class ByHeader(Written):
     type: Literal["header"]
     """Each value of a header is a client."""
 
-    header: Annotated[Text, AfterValidator(_header)]
+    header: HeaderName
     """Its name, such as ``X-User``."""
 
 
@@ -109,7 +86,7 @@ def _key_form(value: object) -> str | None:
 class RateLimit(Written):
     """How many requests a client may make."""
 
-    prefix: Annotated[Text, AfterValidator(_prefix)] = "/"
+    prefix: Prefix = "/"
     """Of the paths it is for; the longest that fits counts. Such as ``/api/``."""
 
     key: Annotated[

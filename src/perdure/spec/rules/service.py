@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from perdure.spec.models.profile import RetrySpec
-from perdure.spec.models.service import ReplicaGroup, ReplicaRange, Scaling, Service
+from perdure.spec.grammar.ranges import ReplicaRange
+from perdure.spec.grammar.retry import RetrySpec
+from perdure.spec.models.service import ReplicaGroup, Scaling, Service
 from perdure.spec.rules.base import Problem, Problems, Rule, Rules, looks_at, twice
 from perdure.spec.rules.run import (
     NOTHING_TO_RUN,
