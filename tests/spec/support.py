@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from perdure import spec
 from perdure.model.errors import FieldError, InvalidConfiguration
@@ -50,3 +51,17 @@ def unreadable(text: str | bytes) -> FieldError:
         spec.load_yaml(text)
     assert len(caught.value.errors) == 1
     return caught.value.errors[0]
+
+
+def value(kind: Any, written: object) -> Any:
+    """What is read of a value of this type."""
+    return TypeAdapter(kind).dump_python(TypeAdapter(kind).validate_python(written))
+
+
+def refused(kind: Any, written: object) -> bool:
+    """Whether it is no value of this type."""
+    try:
+        TypeAdapter(kind).validate_python(written)
+    except ValidationError:
+        return True
+    return False
