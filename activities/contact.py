@@ -169,9 +169,8 @@ async def task_of(shim: ShimClient, task_id: UUID, *, seen: str = "", wait: floa
 
 def gone(error: InstanceGone) -> JobOutcome:
     """Of a job whose instance is gone."""
-    return JobOutcome(
-        reason=JobReason.INSTANCE_UNREACHABLE, message=error.message, unreachable=True, instance_gone=True
-    )
+    reason = JobReason.INTERRUPTED_BY_NO_CAPACITY if error.spot else JobReason.INSTANCE_UNREACHABLE
+    return JobOutcome(reason=reason, message=error.message, unreachable=True, instance_gone=True)
 
 
 def _silence_so_far(details: Sequence[Any]) -> float:
@@ -183,4 +182,13 @@ def _silence_so_far(details: Sequence[Any]) -> float:
 
 
 async def endpoint_of(world: World, instance: InstanceRecord) -> Endpoint:
-    return await backend_of(world, instance).endpoint(instance.purchase, instance.token)
+    """
+    Raises:
+        InstanceGone, AgentUnreachable: as ``Backend.endpoint`` says.
+        ControlPlaneError: this worker is not set up for the instance's backend.
+    """
+    try:
+        return await backend_of(world, instance).endpoint(instance.purchase, instance.token)
+    except InstanceGone as error:
+        error.spot = instance.offer is not None and instance.offer.spot
+        raise

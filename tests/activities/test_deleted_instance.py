@@ -52,6 +52,16 @@ async def test_a_job_that_comes_to_it_is_told_at_once(bench: Bench) -> None:
         assert (outcome.reason, outcome.instance_gone) == (JobReason.INSTANCE_UNREACHABLE, True)
 
 
+async def test_the_loss_of_a_spot_instance_is_an_interruption(bench: Bench) -> None:
+    instance = await bench.instance()
+    spot = """UPDATE instances SET offer = offer || '{"spot": true}' WHERE id = :id"""
+    await bench.execute(spot, id=instance)
+    step = await bench.job(instance, "true")
+    shutil.rmtree(bench.folder(instance).path)
+    for step_of_job in (bench.submit, bench.watch):
+        assert (await step_of_job(step)).reason is JobReason.INTERRUPTED_BY_NO_CAPACITY
+
+
 async def test_the_sweep_finds_one_that_nobody_uses(bench: Bench) -> None:
     instance = await bench.instance()
     look = AgentsLook(bench.world, Suspicion())

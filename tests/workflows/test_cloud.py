@@ -218,3 +218,13 @@ async def test_a_gang_waits_for_its_second_machine_and_uses_the_first_that_was_b
     assert cloud.hosts.runs() == {(0, 0, 0): 1, (0, 1, 0): 1}
     assert len(cloud.provider.machines) == 2
     await cloud.at_rest()
+
+
+async def test_spot_is_for_who_asks_for_it_and_nothing_above_the_price_limit_is_asked_for(cloud: CloudLab) -> None:
+    cloud.backend.catalog = [kind("cheap", 0.5, spot=True), kind("small", 1.0), kind("big", 2.0)]
+    assert await cloud.end(await cloud.submit("spot", spot_policy="spot")) == "done"
+    cloud.provider.once("create", full())
+    assert (await cloud.end(await cloud.submit("poor", max_price=1.5))).startswith("failed:")
+    assert await cloud.end(await cloud.submit("default")) == "done", "the idle spot machine is not for it"
+    assert cloud.provider.asked("create") == ["cheap", "small", "small"]
+    await cloud.at_rest()

@@ -135,8 +135,11 @@ class AgentUnreachable(AgentError):
 
 
 class InstanceGone(AgentUnreachable):
+    """``spot``: its provider may take back such a one at any time, so that a job on it was interrupted."""
+
     code = "instance-gone"
     retryable = False
+    spot = False
 
 
 class AgentRefused(AgentError):
