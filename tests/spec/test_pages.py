@@ -13,6 +13,7 @@ import yaml
 
 from perdure import spec
 from perdure.model.errors import InvalidConfiguration
+from tests.spec import differences
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAMS = Path(sys.executable).parent
@@ -79,3 +80,10 @@ def test_the_fields_named_as_ours_are_those_of_the_reference() -> None:
     named = {name.rpartition(".")[2] for name in re.findall(r"`([a-z_.]+)`", section)}
     reference = (DOCS / "reference.md").read_text()
     assert named == set(re.findall(r"^\| `(\w+)` \*ours\*", reference, flags=re.MULTILINE))
+
+
+def test_the_page_has_every_difference_and_no_other() -> None:
+    section = PAGES["configuration.md"].split("## Where it differs from dstack, and why")[1].split("\n## ")[0]
+    rows = [tuple(line.strip("| ").split(" | ")) for line in section.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [(what, here, why) for what, (here, why) in differences.PAGE.items()]
+    assert {*differences.VERDICTS.values(), *differences.VALUES.values()} <= {*differences.PAGE, differences.KEPT}
