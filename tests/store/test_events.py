@@ -134,10 +134,12 @@ async def test_a_repeated_step_is_one_event(inventory: Inventory):
 async def test_a_claim_that_waits_says_what_for_and_one_that_is_granted_does_not(inventory: Inventory):
     await inventory.fleet(nodes=(0, 1))
     await inventory.claim(await inventory.run("first"))
-    await inventory.claim(await inventory.run("second"))
+    request, _ = await inventory.claim(await inventory.run("second"))
+    await inventory.withdraw(request.claim_id)
     claims = [row for row in await listed(inventory) if row.targets[0].kind == "claim"]
-    assert [row.targets[0].name for row in claims] == ["first", "second"]
+    assert [row.targets[0].name for row in claims] == ["first", "second", "second"]
     assert claims[1].message.startswith("waits for capacity: no capacity for an instance: ")
+    assert claims[2].message == "leaves the queue"
 
 
 async def test_each_offer_that_did_not_do_is_an_event(inventory: Inventory):

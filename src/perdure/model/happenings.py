@@ -42,7 +42,7 @@ def sentence(
         case "job":
             return _of_job(before, status, reason, words, data)
         case "claim":
-            return _of_claim(status, words, data)
+            return _of_claim(before, status, words, data)
         case "instance" if before == status:
             return f"{data.get('offer') or 'an offer'} did not do: {words}"
         case "sweep":
@@ -53,8 +53,10 @@ def sentence(
             return _moved(kind, before, status, _why(reason, words))
 
 
-def _of_claim(status: str | None, words: str, data: Mapping[str, Any]) -> str:
+def _of_claim(before: str | None, status: str | None, words: str, data: Mapping[str, Any]) -> str:
     """A grant names its instances."""
+    if (before, status) == ("waiting", "released"):
+        return "leaves the queue"
     instances = data.get("instances")
     if instances:
         words = ", ".join(instance["name"] for instance in instances)
