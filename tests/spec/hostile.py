@@ -65,7 +65,7 @@ TOKENS = [
 ]
 
 
-def mutations(count: int = 1500, seed: int = 7) -> Named:
+def mutations(count: int = 800, seed: int = 7) -> Named:
     """Published configurations, each damaged in up to four places."""
     dice = random.Random(seed)
     files = sorted((fixtures() / "configs").glob("*.yml"))

@@ -147,7 +147,7 @@ IN_WORDS = {
 def test_what_a_grammar_writes_is_read_as_it_is_meant(grammar: str) -> None:
     read, written, _ = GRAMMARS[grammar]
 
-    @settings(max_examples=80)
+    @settings(max_examples=60)
     @given(written)
     def means(said: Any) -> None:
         assert unmeant(read(said.written), said.meaning) is None
@@ -159,7 +159,7 @@ def test_what_a_grammar_writes_is_read_as_it_is_meant(grammar: str) -> None:
 def test_what_is_nearly_right_is_refused_in_words(grammar: str) -> None:
     read, _, nearly = GRAMMARS[grammar]
 
-    @settings(max_examples=50)
+    @settings(max_examples=40)
     @given(nearly)
     def refused(value: Any) -> None:
         with pytest.raises(ValidationError) as caught:
@@ -173,7 +173,7 @@ def test_what_is_nearly_right_is_refused_in_words(grammar: str) -> None:
 def test_a_configuration_means_what_its_parts_mean_and_is_not_said_to_be_wrong(kind: str) -> None:
     schema = Draft202012Validator(spec.json_schema(kind))
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(kinds.KINDS[kind])
     def means(said: Any) -> None:
         found = reading.read(said.written)
@@ -217,7 +217,7 @@ WRONG: dict[str, misses.Misses] = {
 """By field of a task."""
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(kinds.tasks(), st.dictionaries(st.sampled_from(sorted(WRONG)), st.none(), min_size=1, max_size=5), st.data())
 def test_every_mistake_is_told_at_once_each_in_its_line(
     said: Any, fields: dict[str, None], data: st.DataObject
@@ -260,7 +260,7 @@ def test_any_json_is_resolved_or_refused(anything: Any) -> None:
     _told(anything)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.dictionaries(KEYS, NEARLY, max_size=8))
 def test_anything_like_a_task_is_resolved_or_refused(fields: dict[str, Any]) -> None:
     _told({"type": "task", "commands": ["x"]} | fields)

@@ -172,21 +172,21 @@ def test_a_large_file_of_mistakes_is_refused_quickly_with_the_first_fifty() -> N
 ANY_KIND = st.one_of(*KINDS.values())
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ANY_KIND, st.data())
 def test_no_style_of_yaml_changes_what_is_read(said: Any, data: st.DataObject) -> None:
     text = data.draw(yaml_texts(said.written))
     assert spec.load_yaml(text) == said.written
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ANY_KIND, st.data())
 def test_no_quotes_change_what_is_meant(said: Any, data: st.DataObject) -> None:
     text = data.draw(yaml_texts(said.written, loose=True))
     assert spec.parse(spec.load_yaml(text)) == spec.parse(said.written)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.text(st.sampled_from("ab:-?*&!|>{}[]#\"'%@`, \n\t<~0.1_"), max_size=60) | st.text() | st.binary())
 def test_any_text_is_read_or_refused(text: str | bytes) -> None:
     try:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 
 _STOP_ON_FAILURE = "case $? in 0) ;; *) exit $? ;; esac"
 _SHELLS = {"sh": "/bin/sh", "bash": "/bin/bash"}
@@ -48,6 +49,7 @@ def script(commands: Sequence[str]) -> str:
     return text
 
 
+@lru_cache(maxsize=4)
 def split_words(entrypoint: str) -> tuple[str, ...]:
     """An entrypoint as a shell would split it.
 
