@@ -82,7 +82,9 @@ def accepts(text: str) -> bool:
         ("resources: {cpu: 2..a}", "resources.cpu"),
         ("spot_policy: sopt", "spot_policy"),
         ("max_duration: 2H", "max_duration"),
-        ("max_duration: -1", "max_duration"),
+        *((f"{field}: {less}", field) for field in ("max_duration", "stop_grace") for less in (-1, -0.5, -1e-9)),
+        ("stop_duration: -0.5", "stop_duration"),
+        ("retry: {duration: -0.5}", "retry"),
         ("idle_duration: 1h30m", "idle_duration"),
         ("retry: maybe", "retry"),
         ("retry: {on_events: []}", "retry"),
@@ -107,6 +109,58 @@ def test_a_mistake_is_found_where_it_is(text: str, where: str) -> None:
     assert not accepts(f"type: task\ncommands: [x]\n{text}"), "it is no mistake"
     assert flaws(f"type: task\ncommands: [x]\n{text}") == [where]
     assert flaws(f"type: task\ncommands: [x]\n{text}", "task") == [where]
+
+
+ODDLY_SPELT: dict[str, tuple[object, ...]] = {
+    "resources.cpu": ("8", "1..2", "arm:8", "8:arm", "..4", "2.."),
+    "resources.memory": ("8", "1..2", "16GB..", "1.5TB..2TB"),
+    "resources.gpu": ("1", "A100:2", "1..2", "nvidia:A100:40GB..:1..2"),
+    "resources.disk": ("100GB", "1..2"),
+    "ports[]": ("80", "80:80", "*:80"),
+    "files[]": ("a", "a:b"),
+    "repos[]": (".", "a:b", "https://h/a:b", "git@h:o/n"),
+    "volumes[]": ("a:/b", "/a:/b"),
+    "max_duration": ("1h", "off", 0.5),
+    "idle_duration": ("1h", "off", "-1", -0.5),
+    "user": ("a", "a:b", 0.5, 1),
+    "shell": ("sh", "/bin/x"),
+    "working_dir": ("/a", "~/a", "~"),
+    "stop_signal": ("sigint", "INT"),
+    "spot_policy": ("auto",),
+    "retry": ("on", "off"),
+    "privileged": ("yes", "t"),
+    "registry_auth.username": ("a", 0.5),
+}
+
+
+@pytest.mark.parametrize("field", ODDLY_SPELT)
+def test_an_odd_spelling_that_the_parser_accepts_is_not_called_wrong(field: str) -> None:
+    accepted = 0
+    for value in ODDLY_SPELT[field]:
+        for spelt in spellings(value):
+            text = json.dumps({"type": "task", "commands": ["x"], "image": "i"} | at(field, spelt))
+            if accepts(text):
+                accepted += 1
+                assert flaws(text, "task") == [], text
+    assert accepted >= len(ODDLY_SPELT[field])
+
+
+def spellings(value: object) -> Iterator[object]:
+    """With blanks and line breaks around it and in it, and in other letters."""
+    yield value
+    if isinstance(value, str):
+        yield from (f" {value}", f"{value} ", f"\t{value}\n", f"\n{value}", f"{value[:1]}\n{value[1:]}")
+        yield from (value.replace(mark, spaced) for mark in (":", "..") for spaced in (f" {mark} ", f"\n{mark}\t"))
+        yield from (value.upper(), f"+{value}", f"{value}_")
+
+
+def at(path: str, value: object) -> dict[str, object]:
+    """A mapping that has the value there; ``[]``: in a list."""
+    name, _, rest = path.partition(".")
+    inner = at(rest, value) if rest else value
+    if name == "registry_auth":
+        return {name: {"password": "p"} | at(rest, value)}
+    return {name[:-2]: [inner]} if name.endswith("[]") else {name: inner}
 
 
 @pytest.mark.parametrize(

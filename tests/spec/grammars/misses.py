@@ -32,6 +32,7 @@ durations = (
         _N, "{}H", "{}min", "{}ms", "{}h30m", "{}.5h", " {}s", "{}s ", "{} ", "-{}s", "{}y", "s{}", "1e{}s", "{},5s"
     )
     | _N.map(lambda n: -n)
+    | st.sampled_from([-0.5, -1e-9])
     | st.booleans()
     | _STRUCTURES
 )

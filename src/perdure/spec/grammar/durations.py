@@ -5,6 +5,7 @@ An offable duration has three states: unset (None: the default holds), off, and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Annotated
@@ -76,7 +77,7 @@ def _parse(value: object) -> int:
     elif isinstance(value, int):
         parsed = value
     elif isinstance(value, float) and abs(value) < 2**53:
-        parsed = int(value)
+        parsed = math.floor(value)  # what is a little below zero is negative, too
     if parsed is None:
         raise wrong(f"is not a duration: {told(value)}", _HINT)
     if parsed > _LONGEST:

@@ -21,6 +21,9 @@ def any_case(*words: str) -> str:
     return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
+ANY = r"[\s\S]"
+"""Any character, line breaks too."""
+
 SWITCH_WORDS = any_case("true", "yes", "on", "false", "no", "off")
 SHORT_SWITCH_WORDS = f"{SWITCH_WORDS}|[01yntfYNTF]"
 
@@ -50,8 +53,8 @@ SWITCH = scalar("true or false", "boolean", "string", pattern=SWITCH_WORDS, hint
 
 
 def range_of(one: str) -> str:
-    """The pattern of one value, or of a range with an end at least."""
-    return rf"{one}|({one}) *\.\. *({one})?|\.\. *({one})"
+    """The pattern of one value, or of a range with an end at least, which may have blanks around its ends."""
+    return rf"{one}|\s*({one})\s*\.\.\s*(({one})\s*)?|\s*\.\.\s*({one})\s*"
 
 
 def ends(one: Schema) -> Schema:

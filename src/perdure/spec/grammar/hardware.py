@@ -40,7 +40,7 @@ _CPU = scalar(
     "number of CPUs, with an architecture",
     "integer",
     "string",
-    pattern=rf"(({_ARCH}) *:? *)?([0-9_]+|[0-9_]* *\.\. *[0-9_]*)?( *: *({_ARCH}))?",
+    pattern=rf"\s*(({_ARCH})\s*:?\s*)?([0-9_]+|[0-9_]* *\.\. *[0-9_]*)?(\s*:\s*({_ARCH}))?\s*",
     hint=_CPU_HINT,
     examples=[4, "8..", "arm:8.."],
 ) | {"minimum": 0}
@@ -49,7 +49,7 @@ _GPU = scalar(
     "integer",
     "string",
     "null",
-    pattern=r"[^: ][^:]*(:[^:]+){0,3}",
+    pattern=r"\s*[^:\s][^:]*(:[^:]+){0,3}",
     hint=_GPU_HINT,
     examples=["A100", "A100:40GB:2", "nvidia:24GB..:1..4"],
 )

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from perdure.spec.grammar.base import Switch, Text, Written, by_form, text, told, wrong
-from perdure.spec.grammar.forms import Short, one_or_more, scalar
+from perdure.spec.grammar.forms import ANY, Short, one_or_more, scalar
 
 _DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
 _MOUNT_HINT = "write volume:/path, or /host/path:/path for a host folder"
@@ -51,7 +51,7 @@ def absolute(value: str) -> str:
 AbsolutePath = Annotated[
     Text,
     AfterValidator(absolute),
-    WithJsonSchema(scalar("absolute path", "string", pattern="/.*", examples=["/data"])),
+    WithJsonSchema(scalar("absolute path", "string", pattern=f"/{ANY}*", examples=["/data"])),
 ]
 
 
@@ -158,7 +158,7 @@ class FileMapping(Written):
 FileItem = Annotated[
     FileMapping,
     BeforeValidator(file_mapping),
-    Short(scalar("file or folder", "string", pattern=".+", examples=[".:/app", "train.py"])),
+    Short(scalar("file or folder", "string", pattern=f"{ANY}+", examples=[".:/app", "train.py"])),
 ]
 
 
@@ -217,5 +217,5 @@ class RepoSpec(Written):
 Repo = Annotated[
     RepoSpec,
     BeforeValidator(repository),
-    Short(scalar("repository", "string", pattern=".+", examples=[".", "https://github.com/owner/name:/app"])),
+    Short(scalar("repository", "string", pattern=f"{ANY}+", examples=[".", "https://github.com/owner/name:/app"])),
 ]

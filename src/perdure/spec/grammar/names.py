@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Wit
 
 from perdure.model.ids import RESOURCE_NAME
 from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, text, told, whole, wrong
-from perdure.spec.grammar.forms import Short, scalar
+from perdure.spec.grammar.forms import ANY, Short, scalar
 
 BACKENDS = (
     "amddevcloud",
@@ -174,15 +174,21 @@ def working_dir(value: object) -> str:
 _USER = scalar(
     "user and group",
     "string",
-    "integer",
+    "number",
     pattern="[^:]+(:[^:]+)?",
     hint="write ubuntu, 1000 or 1000:1000",
     examples=["ubuntu", "1000:1000"],
 )
 _SHELL = scalar(
-    "shell", "string", pattern="sh|bash|/.+", hint="write sh, bash or an absolute path", examples=["bash", "sh"]
+    "shell",
+    "string",
+    pattern=f"sh|bash|/{ANY}+",
+    hint="write sh, bash or an absolute path",
+    examples=["bash", "sh"],
 )
-_DIRECTORY = scalar("absolute path", "string", pattern="[/~].*", hint="begin it with / or ~", examples=["/app"])
+_DIRECTORY = scalar(
+    "absolute path", "string", pattern=f"[/~]{ANY}*", hint="begin it with / or ~", examples=["/app"]
+)
 
 User = Annotated[str, PlainValidator(unix_user), WithJsonSchema(_USER)]
 Shell = Annotated[str, PlainValidator(shell), WithJsonSchema(_SHELL)]
