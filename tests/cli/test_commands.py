@@ -68,6 +68,28 @@ def test_the_end_of_a_gang_names_the_node_that_failed_once(perdure: Program, fak
     assert "node 0 was stopped with its run\n" in ended.err
 
 
+def test_the_code_of_a_run_that_is_done_is_the_masters_and_not_of_who_was_stopped(
+    perdure: Program, fake: FakeClient
+):
+    master = a_job(status="done", reason="done_by_runner", exit_status=0)
+    stopped = a_job(node=1, status="terminated", reason="terminated_by_server", exit_status=143)
+    fake.run = a_run("xx", "done", (master, stopped), nodes=2)
+    assert "Run xx done after 3.0 s, exit code 0.\n" in perdure("apply", "-f", "-", "-y", input=GOOD).err
+    assert json.loads(perdure("run", "get", "xx", "--json").out)["exit_status"] == 0
+    assert json.loads(perdure("ps", "-a", "--json").out)["runs"][0]["exit_status"] == 0
+    for shown in (perdure("ps", "-a").out, perdure("run", "get", "xx").out):
+        assert "143" not in shown
+        assert "was stopped with its run" in shown
+
+
+def test_a_gang_of_which_one_node_has_begun_is_listed_as_a_gang(perdure: Program, fake: FakeClient):
+    fake.run = a_run("xx", "running", (a_job(node=1, status="running"),), nodes=2)
+    for shown in (perdure("ps").out, perdure("run", "get", "xx").out):
+        run, job = shown.splitlines()[2:4]
+        assert "local-0" not in run
+        assert job.split()[:3] == ["job", "1", "local-0"]
+
+
 def test_a_detached_run_is_submitted_and_left(perdure: Program, fake: FakeClient):
     ended = perdure("apply", "-f", "-", "-y", "-d", input=GOOD)
     assert ended.code == 0

@@ -30,6 +30,7 @@ class FakeInstallation:
     logs: dict[UUID, bytes] = field(default_factory=dict)
     complete: set[UUID] = field(default_factory=set)
     status: str = "running"
+    nodes: int = 1
     over: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     queries: list[LogQuery] = field(default_factory=list)
@@ -39,7 +40,13 @@ class FakeInstallation:
 
     async def get_run(self, project: str, name: str | None = None, run_id: UUID | None = None) -> RunRow:
         return RunRow(
-            run_id=RUN, project=project, name="x", status=self.status, submitted_at=NOW, jobs=tuple(self.jobs)
+            run_id=RUN,
+            project=project,
+            name="x",
+            status=self.status,
+            submitted_at=NOW,
+            nodes=self.nodes,
+            jobs=tuple(self.jobs),
         )
 
     async def closed(self, project: str, name: str, run_id: UUID) -> None:
@@ -153,6 +160,7 @@ async def test_without_waiting_what_is_there_is_read(fake: FakeInstallation):
 
 
 async def test_another_node_is_read_when_asked_for(fake: FakeInstallation):
+    fake.nodes = 2
     fake.add(0)
     job = fake.add(0, node=1)
     await fake.print(job, b"node one")
@@ -218,3 +226,30 @@ async def test_a_run_that_ended_before_a_job_began_says_so(fake: FakeInstallatio
     fake.finish("failed")
     with pytest.raises(NotStarted, match="has not started a job"):
         await read(fake)
+
+
+async def test_a_job_whose_turn_comes_after_another_nodes_is_waited_for(fake: FakeInstallation):
+    fake.nodes = 2
+    fake.add(0, node=1)
+    reading = asyncio.create_task(read(fake))
+    await asyncio.sleep(0.1)
+    job = fake.add(0)
+    await fake.print(job, b"the master begins")
+    await fake.end(job, "done")
+    fake.finish("done")
+    assert together(await reading) == {0: b"the master begins"}
+
+
+@pytest.mark.parametrize(("status", "wait"), [("running", False), ("failed", True)])
+async def test_a_job_whose_turn_has_not_come_is_no_mistake(fake: FakeInstallation, status: str, wait: bool):
+    fake.nodes, fake.status = 2, status
+    fake.add(0, node=1)
+    with pytest.raises(NotStarted, match="run x has not started job 0"):
+        await read(fake, wait=wait)
+
+
+async def test_the_last_job_there_can_be_is_named_before_any_has_begun(fake: FakeInstallation):
+    fake.nodes = 2
+    with pytest.raises(NoJob, match="has no job 2 of replica 0") as refused:
+        await read(fake, slot=(0, 2))
+    assert refused.value.hint == "its last one is job 1 of replica 0"

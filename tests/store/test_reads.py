@@ -162,3 +162,11 @@ async def test_old_runs_are_forgotten_with_their_logs_and_code_and_young_ones_ke
         assert await retention.forget(tx, 30) == [log_key(key.job_id)]
     assert [row.id for row in await inventory.rows("SELECT id FROM runs")] == [living]
     assert not await inventory.rows("SELECT * FROM claims")
+
+
+async def test_a_run_says_how_many_jobs_it_will_have_before_they_begin(inventory: Inventory):
+    run_id = await inventory.run(nodes=3)
+    async with inventory.db.transaction() as tx:
+        (run,) = await reads.list_runs(tx, RunQuery(project="main", run_id=run_id))
+    assert (run.jobs, run.nodes, run.replicas) == ((), 3, 1)
+    assert run.has(0, 2) and not run.has(0, 3) and not run.has(1, 0)

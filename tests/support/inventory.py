@@ -78,10 +78,14 @@ class Inventory:
         assert view.fleet_id is not None
         return view.fleet_id
 
-    async def run(self, name: str | None = None) -> UUID:
+    async def run(self, name: str | None = None, **policy_terms: Any) -> UUID:
         run_id = uuid4()
         policy = RunPolicy(
-            run_id=run_id, project=self.project, name=name or f"r{run_id.hex[:12]}", submitted_at=now()
+            run_id=run_id,
+            project=self.project,
+            name=name or f"r{run_id.hex[:12]}",
+            submitted_at=now(),
+            **policy_terms,
         )
         async with self.db.transaction() as tx:
             await runs.insert(tx, EffectiveRun(policy=policy))

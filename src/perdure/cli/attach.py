@@ -7,12 +7,12 @@ import signal
 from uuid import UUID
 
 from perdure.cli.output import LogOutput
-from perdure.cli.tables import job_words, lasted, latest_jobs
+from perdure.cli.tables import job_words, lasted
 from perdure.cli.terminal import ask, interactive, say
 from perdure.cli.waiting import Waiting
 from perdure.client.client import PerdureClient
 from perdure.client.logs import NotStarted
-from perdure.model.api import JobRow, RunRow
+from perdure.model.api import RunRow
 from perdure.model.statuses import JobStatus, RunStatus
 
 LEAVE = {"s": "stop", "d": "detach", "c": "continue"}
@@ -114,8 +114,8 @@ class Attached:
     def _say_end(self, run: RunRow) -> int:
         self.output.end_line()
         done = run.status == RunStatus.DONE
-        jobs = latest_jobs(run)
-        code = _code(jobs)
+        jobs = run.last_attempt
+        code = "" if run.exit_status is None else f", exit code {run.exit_status}"
         style = "green" if done else "yellow" if run.status == RunStatus.TERMINATED else "bold red"
         say().print(f"Run {run.name} {run.status} after {lasted(run)}{code}.", style=style)
         if not done:
@@ -126,10 +126,3 @@ class Attached:
                 if job.status != JobStatus.DONE and words != run.message:
                     say().print(f"  {words}", markup=False)
         return 0 if done else 1
-
-
-def _code(jobs: list[JobRow]) -> str:
-    """The exit code that the run's end is about: of the node that failed, not of those stopped for it."""
-    ended = [job for job in jobs if job.exit_status is not None]
-    blamed = [job for job in ended if job.status == JobStatus.FAILED] or ended
-    return f", exit code {max(job.exit_status or 0 for job in blamed)}" if blamed else ""

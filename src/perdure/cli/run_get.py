@@ -7,7 +7,7 @@ from uuid import UUID
 import yaml
 
 from perdure.cli.session import with_client
-from perdure.cli.tables import failure_table, job_words, latest_jobs, run_table, status_text
+from perdure.cli.tables import failure_table, job_words, run_table, status_text
 from perdure.cli.terminal import out, print_json
 from perdure.cli.waiting import urls
 from perdure.client.client import PerdureClient
@@ -42,4 +42,4 @@ def show(project: str, name: str | None, run_id: str | None, *, json: bool) -> N
 
 def _tells_more(run: RunRow) -> bool:
     """There are submissions besides the latest of each job, which the table shows."""
-    return len(run.jobs) > len(latest_jobs(run))
+    return len(run.jobs) > len(run.last_attempt)

@@ -46,8 +46,8 @@ def run_table(rows: Sequence[RunRow]) -> Table:
     """Of ``ps``: a line a run, and one each for the jobs of a run with several."""
     made = Rows("NAME", "WHERE", "RESOURCES", "PRICE", "STATUS", "SUBMITTED", "WHY", spared=("RESOURCES", "PRICE"))
     for run in rows:
-        jobs = latest_jobs(run)
-        only = jobs[0] if len(jobs) == 1 else None
+        jobs = run.last_attempt
+        only = jobs[0] if len(jobs) == run.replicas * run.nodes == 1 else None
         made.add(
             run.name,
             _where(only) if only else "",
@@ -61,14 +61,6 @@ def run_table(rows: Sequence[RunRow]) -> Table:
             for job in jobs:
                 made.add(*_job_cells(job))
     return made.table
-
-
-def latest_jobs(run: RunRow) -> list[JobRow]:
-    """The last submission of each job, by replica and node."""
-    latest: dict[tuple[int, int], JobRow] = {}
-    for job in sorted(run.jobs, key=lambda job: job.submission):
-        latest[job.replica, job.node] = job
-    return [latest[slot] for slot in sorted(latest)]
 
 
 def why(run: RunRow) -> str:

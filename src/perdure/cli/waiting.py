@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from perdure.cli.tables import latest_jobs, pulling, status_text, why
+from perdure.cli.tables import pulling, status_text, why
 from perdure.cli.terminal import say
 from perdure.client.client import PerdureClient
 from perdure.model.api import JobRow, RunRow
@@ -104,7 +104,7 @@ def urls(run: RunRow) -> list[tuple[int, str]]:
     """(port of the job, where it is) of the jobs on this machine."""
     return [
         (port, f"http://{job.address}:{host}")
-        for job in latest_jobs(run)
+        for job in run.last_attempt
         if job.status == JobStatus.RUNNING and job.backend == "local" and job.address
         for port, host in job.ports
     ]
@@ -114,7 +114,7 @@ def _picture(run: RunRow) -> Group:
     head = Table.grid(padding=(0, 1))
     head.add_row(Spinner("dots"), Text(run.name, style="bold"), status_text(run.status), Text(why(run)))
     jobs = Table.grid(padding=(0, 2))
-    for job in latest_jobs(run):
+    for job in run.last_attempt:
         if job.status == JobStatus.PULLING and job.pull is not None and job.pull[1]:
             jobs.add_row("", f"job {job.node}", _pull_bar(job))
         else:

@@ -41,7 +41,7 @@ class NoJob(NotFound):
 
 
 class NotStarted(NoJob):
-    """The run has not begun a job, or ended before it could."""
+    """The job has not begun, or the run ended before it could."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,8 @@ def _newest(run: RunRow, slot: tuple[int, int], attempt: int | None) -> JobRow |
 
 
 def _may_come(run: RunRow, slot: tuple[int, int]) -> bool:
-    """Whether a job that is not there may yet begin: the run lives, and has not begun without it."""
-    if RunStatus(run.status).final:
-        return False
-    return not run.jobs or any((job.replica, job.node) == slot for job in run.jobs)
+    """Whether a job that is not there may yet begin: another node may come first (``startup_order``)."""
+    return run.has(*slot) and not RunStatus(run.status).final
 
 
 async def _next_attempt(
@@ -139,13 +137,13 @@ def _nothing(run: RunRow, slot: tuple[int, int], attempt: int | None) -> NoJob:
             f"job {node} of replica {replica} of run {run.name} has no attempt {attempt}",
             hint=f"it has {', '.join(map(str, attempts))}",
         )
-    if run.jobs:
-        last = max(run.jobs, key=lambda job: (job.replica, job.node))
+    if not run.has(*slot):
         return NoJob(
             f"run {run.name} has no job {node} of replica {replica}",
-            hint=f"its last one is job {last.node} of replica {last.replica}",
+            hint=f"its last one is job {run.nodes - 1} of replica {run.replicas - 1}",
         )
-    return NotStarted(f"run {run.name} has not started a job" + (f": {run.message}" if run.message else ""))
+    what = f"job {node}" if run.jobs else "a job"
+    return NotStarted(f"run {run.name} has not started {what}" + (f": {run.message}" if run.message else ""))
 
 
 class _Reader:

@@ -11,14 +11,16 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from perdure.model.activities import Activity, Kind
 from perdure.model.base import Message
+from perdure.model.ends import exit_status_of
 from perdure.model.errors import FieldError
 from perdure.model.messages import Nothing
 from perdure.model.origins import EffectiveValue
 from perdure.model.resources import Offer, OfferFailure, Requirements
+from perdure.model.statuses import JobStatus, RunStatus
 
 
 class Problem(Message):
@@ -147,12 +149,35 @@ class RunRow(Message):
 
     submitted_at: datetime
     ended_at: datetime | None = None
+    replicas: int = 1
+    nodes: int = 1
+    """Jobs of each replica. There is a row only of those that have begun: one may wait for its turn."""
+
     jobs: tuple[JobRow, ...] = ()
     configuration: dict[str, Any] | None = None
     """Only when one run is asked for. No secret values."""
 
     failures: tuple[OfferFailure, ...] = ()
     """Only when one run is asked for: what does not do for it, and why, if it waits for capacity or found none."""
+
+    @computed_field
+    @property
+    def exit_status(self) -> int | None:
+        """What its end is about (see ``exit_status_of``); None while it lives."""
+        return exit_status_of(
+            RunStatus(self.status), ((JobStatus(job.status), job.exit_status) for job in self.last_attempt)
+        )
+
+    @property
+    def last_attempt(self) -> tuple[JobRow, ...]:
+        """The jobs of each replica's last submission, by replica and node."""
+        last = {job.replica: job.submission for job in sorted(self.jobs, key=lambda job: job.submission)}
+        jobs = (job for job in self.jobs if job.submission == last[job.replica])
+        return tuple(sorted(jobs, key=lambda job: (job.replica, job.node)))
+
+    def has(self, replica: int, node: int) -> bool:
+        """Whether there is, or will be, such a job."""
+        return 0 <= replica < self.replicas and 0 <= node < self.nodes
 
 
 class RunRows(Message):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from perdure.model.statuses import JOB_REASONS, JobReason
+from collections.abc import Iterable
+
+from perdure.model.statuses import JOB_REASONS, JobReason, JobStatus, RunStatus
 
 
 def end_words(reason: JobReason | None, exit_status: int | None, message: str = "") -> str:
@@ -18,3 +20,27 @@ def end_words(reason: JobReason | None, exit_status: int | None, message: str = 
     if message and reason is JobReason.TERMINATED_BY_SERVER:
         words = "was stopped"  # the message says with what, or what for
     return f"{words}: {message.rstrip('.')}" if message else words
+
+
+def exit_status_of(run: RunStatus, ends: Iterable[tuple[JobStatus, int | None]]) -> int | None:
+    """The exit status that a run's end is about; None: it is about none.
+
+    Of a run that is done, that of the jobs that are: what was stopped because the master was done says nothing
+    of it. Of one that failed, the highest of the jobs that failed, or else of those that it ended. Of one that was
+    stopped, the highest of all.
+
+    Args:
+        ends: how each job of its last attempt stands, and what it exited with.
+    """
+    found = list(ends)
+    match run:
+        case RunStatus.DONE:
+            about = {JobStatus.DONE}
+        case RunStatus.FAILED:
+            failed = {JobStatus.FAILED} & {status for status, _ in found}
+            about = failed or {JobStatus.TERMINATED, JobStatus.ABORTED}
+        case RunStatus.TERMINATED:
+            about = set(JobStatus)
+        case _:
+            return None
+    return max((code for status, code in found if status in about and code is not None), default=None)

@@ -14,7 +14,9 @@ from perdure.model.resources import Offer, OfferFailure
 
 _RUNS = """
     SELECT r.id, p.name AS project, r.name, r.user_name, r.kind, r.status, r.reason, r.message, r.submitted_at,
-           r.ended_at, CASE WHEN :one THEN r.spec -> 'configuration' END AS configuration
+           r.ended_at, CAST(r.spec #>> '{{policy,replicas}}' AS integer) AS replicas,
+           CAST(r.spec #>> '{{policy,nodes}}' AS integer) AS nodes,
+           CASE WHEN :one THEN r.spec -> 'configuration' END AS configuration
     FROM runs r JOIN projects p ON p.id = r.project_id
     WHERE {where}
     ORDER BY (r.ended_at IS NULL AND r.superseded_by IS NULL) DESC, r.submitted_at DESC, r.id
@@ -99,6 +101,8 @@ def _run(row: Row[Any], jobs: Iterable[JobRow], tried: tuple[OfferFailure, ...])
         message=row.message,
         submitted_at=row.submitted_at,
         ended_at=row.ended_at,
+        replicas=row.replicas,
+        nodes=row.nodes,
         jobs=tuple(jobs),
         configuration=row.configuration,
         failures=tried,
