@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 
 from perdure.backends.places import outside
-from tests.support.stack import Stack, fresh, until
+from tests.support.stack import Stack, fresh
 
 FIRST, SECOND, GONE = "first-hunter2-\u00fc", "second-hunter2-\u00fc", "gone-hunter2"
 DOCS = Path(__file__).parents[2] / "docs/secrets.md"
@@ -57,7 +57,7 @@ def ended(stack: Stack, name: str) -> dict[str, Any]:
     def run() -> dict[str, Any]:
         return json.loads(stack.ok("run", "get", name, "--json"))
 
-    until(lambda: run()["ended_at"], what=f"{name} to end", of=stack)
+    stack.until(lambda: run()["ended_at"], what=f"{name} to end")
     return run()
 
 
@@ -79,7 +79,7 @@ def test_a_job_is_given_the_value_of_now_at_each_try(stack: Stack):
         env={"KEY": "${{ secrets.my-key }}"},
         retry={"on_events": ["error"], "max_attempts": 3},
     )
-    until(lambda: sha256(FIRST) in stack.ok("logs", "again"), what="the first try", of=stack)
+    stack.until(lambda: sha256(FIRST) in stack.ok("logs", "again"), what="the first try")
     piped = subprocess.run(
         [*stack.program, "secret", "set", "my-key", "-"],
         input=f"{SECOND}\n",
