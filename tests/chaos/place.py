@@ -25,6 +25,7 @@ from perdure.stack.processes import written_in
 from tests.chaos.jobs import BACKOFF
 from tests.chaos.plan import Part
 from tests.support.stack import Stack
+from tests.support.waiting import until
 
 T = TypeVar("T")
 
@@ -102,6 +103,7 @@ class Place:
                 if time.monotonic() > until:
                     raise NotBack(f"a client's call fails for {PATIENCE:.0f} s: {error!r}") from error
                 self.repeated += 1
+                self._client = None
                 await asyncio.sleep(AGAIN_AFTER)
 
     async def _connected(self) -> PerdureClient:
@@ -134,7 +136,7 @@ class Place:
     def is_whole(self) -> bool:
         """Whether every part of the stack is ready."""
         with contextlib.suppress(OSError):
-            return self.stack.is_up()
+            return self._supervisor().alive and self.stack.is_up()
         return False
 
     async def whole(self) -> None:
@@ -154,6 +156,21 @@ class Place:
         found = [self._of_stack(part)] if part.of_the_stack else self._agents(part)
         alive = [victim for victim in found if victim is not None]
         return alive[pick % len(alive)] if alive else None
+
+    def fall(self, *, hard: bool) -> None:
+        """Kill the supervisor, all that it keeps and the shims; or tell it to stop. Then start it again.
+
+        Raises:
+            AssertionError, subprocess.TimeoutExpired: it does not start.
+        """
+        supervisor = self._supervisor()
+        supervisor.kill(signal.SIGKILL if hard else signal.SIGTERM)
+        if hard:
+            parts = [self._of_stack(part) for part in Part if part.of_the_stack]
+            for victim in filter(None, [*parts, *self._agents(Part.SHIM)]):
+                victim.process.kill()
+        until(lambda: not supervisor.alive, "the supervisor to end")
+        self.stack.up()
 
     def agents_left(self) -> list[str]:
         """Runners and keepers: none, when no run is active."""
@@ -180,6 +197,9 @@ class Place:
         if part is Part.SHIM:
             return [_shim(folder) for folder in every]
         return [_runner(folder, task) for folder in every for task in sorted(folder.path.glob("tasks/*"))]
+
+    def _supervisor(self) -> Process:
+        return Process.model_validate(self.stack.described["supervisor"])
 
     def _parts(self) -> list[dict[str, Any]]:
         with contextlib.suppress(OSError, json.JSONDecodeError):

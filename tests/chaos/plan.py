@@ -91,11 +91,14 @@ class Part(StrEnum):
     POSTGRES = "postgres"
     SHIM = "shim"
     RUNNER = "runner"
+    STACK = "stack"
+    """All of these but runners, and the supervisor first; or, with SIGTERM, it alone, which then stops the others.
+    Somebody then types ``perdure up``."""
 
     @property
     def of_the_stack(self) -> bool:
         """Kept by the supervisor, one of each."""
-        return self not in (Part.SHIM, Part.RUNNER)
+        return self in (Part.WORKER, Part.TEMPORAL, Part.POSTGRES)
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ def strikes(seed: int) -> Iterator[Strike]:
     dice = random.Random(f"{seed} strikes")
     while True:
         yield Strike(
-            part=dice.choice(list(Part)),
+            part=dice.choices(list(Part), [1 if part is Part.STACK else 4 for part in Part])[0],
             hard=dice.random() < 0.6,
             after=dice.uniform(2, 7) if dice.random() < 0.8 else 0.0,
             pick=dice.randrange(2**16),

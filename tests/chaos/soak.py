@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from perdure.model.ids import run_workflow_id
 from perdure.model.messages import RunRequest
 from tests.chaos import jobs, plan
 from tests.chaos.place import PATIENCE, PROJECT, NotBack, Place, Victim, send
-from tests.chaos.plan import Kind, Strike, Work
+from tests.chaos.plan import Kind, Part, Strike, Work
 
 CROWD = 8
 """Runs that are active at once, at most; the plan waits, however slow the machine is."""
@@ -182,6 +183,10 @@ class Soak:
             await asyncio.sleep(strike.after)
             if strike.patient:
                 await self.place.whole()
+            if strike.part is Part.STACK:
+                # Shielded: the end of the time must not leave it down.
+                await asyncio.shield(self._begin(self._fall(strike)))
+                continue
             victim = self.place.victim(strike.part, strike.pick)
             if victim is None:
                 self.record.missed += 1
@@ -190,6 +195,16 @@ class Soak:
             self.record.kills.append(kill)
             send(victim, hard=strike.hard)
             self._begin(self._recovers(kill, victim))
+
+    async def _fall(self, strike: Strike) -> None:
+        kill = Kill(strike, strike.part.value)
+        self.record.kills.append(kill)
+        began = time.monotonic()
+        try:
+            await asyncio.to_thread(self.place.fall, hard=strike.hard)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            raise NotBack(f"perdure up does not start it again: {error}") from error
+        kill.back_in = time.monotonic() - began
 
     async def _recovers(self, kill: Kill, victim: Victim) -> None:
         began = time.monotonic()
@@ -253,7 +268,7 @@ class Soak:
         if self._mistakes:
             raise self._mistakes[0]
 
-    def _begin(self, work: Any) -> None:
+    def _begin(self, work: Any) -> asyncio.Task[None]:
         async def noted() -> None:
             try:
                 await work
@@ -263,6 +278,7 @@ class Soak:
         chore = asyncio.create_task(noted())
         self._chores.add(chore)
         chore.add_done_callback(self._done)
+        return chore
 
     def _done(self, chore: asyncio.Task[None]) -> None:
         self._chores.discard(chore)
