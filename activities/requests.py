@@ -57,6 +57,7 @@ def submit_body(step: JobStep, job: JobContext, instance: InstanceRecord, values
         env=dict(values.env),
         working_dir=run.working_dir,
         max_duration=run.max_duration,
+        stop_signal=run.policy.stop_signal,
         stop_grace=step.timing.stop_grace,
         archives=[Archive(sha256=code.sha256, path=code.path, kind=code.kind) for code in run.code],
         node_addresses=list(step.addresses),

@@ -1,4 +1,4 @@
-"""A run is resolved once, and its line in the projection written."""
+"""A run is resolved once, its calendar read, and its line in the projection written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from temporalio import activity
 
 from activities.errors import translated
 from activities.world import World
+from perdure.core.slots import page
 from perdure.model import activities as do
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.ids import OwnName, parse_run_workflow_id
-from perdure.model.messages import Nothing, Resolved, ResolveRun, RunRecord, RunRequest
+from perdure.model.messages import (
+    CalendarPage,
+    CalendarQuestion,
+    Nothing,
+    Resolved,
+    ResolveRun,
+    RunRecord,
+    RunRequest,
+)
 from perdure.model.requests import understood, wrong_request
 from perdure.spec import resolve
 from perdure.spec.effective import EffectiveRun
@@ -41,6 +50,12 @@ class Runs:
         async with self._world.database.transaction() as tx:
             await runs.insert(tx, run)
         return Resolved(policy=run.policy)
+
+    @activity.defn(name=do.READ_CALENDAR.name)
+    @translated
+    async def read_calendar(self, question: CalendarQuestion) -> CalendarPage:
+        """Which slots a schedule had, and which one is next: recorded, for time zones change under long runs."""
+        return page(question.schedule, question.since, question.until)
 
     @activity.defn(name=do.RECORD_RUN.name)
     @translated

@@ -7,22 +7,23 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter, ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 from workflows.calls import refusal, tell, transact, unbroken, unheeded
 from workflows.display import details, job_attributes, run_attributes, status_attributes
+from workflows.inbox import RunInbox
 
 with workflow.unsafe.imports_passed_through():
     from perdure.core import run as core
     from perdure.core.run import state as happened
     from perdure.model import activities as do
     from perdure.model.errors import InvalidConfiguration
-    from perdure.model.events import JobStop, Nudge, RunNews, StopWanted
+    from perdure.model.events import JobStop, Nudge, StopWanted
     from perdure.model.ids import instance_workflow_id, job_id, job_workflow_id
     from perdure.model.messages import (
+        CalendarQuestion,
         CatchUp,
         ClaimRef,
         ClaimRequest,
@@ -32,11 +33,9 @@ with workflow.unsafe.imports_passed_through():
         ResolveRun,
         RunRecord,
     )
-    from perdure.model.names import INSTANCE_WORKFLOW, JOB_WORKFLOW, RUN_WORKFLOW, SIGNAL_STOP, SIGNAL_TELL
+    from perdure.model.names import INSTANCE_WORKFLOW, JOB_WORKFLOW, RUN_WORKFLOW
     from perdure.model.statuses import RunStatus
     from perdure.model.timing import Timing
-
-    NEWS: TypeAdapter[Any] = TypeAdapter(RunNews)
 
 upsert: Callable[[list[SearchAttributeUpdate[Any]]], None] = workflow.upsert_search_attributes  # pyright: ignore
 
@@ -45,7 +44,7 @@ MANY_SIGNALS = 8000
 
 
 @workflow.defn(name=RUN_WORKFLOW)
-class RunWorkflow:
+class RunWorkflow(RunInbox):
     """Drain what happened, apply it, decide, carry out, sleep until something happens or it is time.
 
     Handlers only enqueue. Takes untyped JSON: a typed parameter would leave a malformed input retrying for ever.
@@ -53,38 +52,14 @@ class RunWorkflow:
 
     @workflow.init
     def __init__(self, request: Any = None, carried: Any = None) -> None:
-        self._inbox: list[happened.Event] = []
-        self._signals = 0
+        super().__init__()
         self._cancelled = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._shown = core.RunView(status=RunStatus.SUBMITTED)
         self._recorded: core.RunView | None = None
-        self._state: core.RunState | None = None
 
     @workflow.run
     async def run(self, request: Any = None, carried: Any = None) -> dict[str, Any]:
         return await unbroken(self._live(request, carried), self._cancel)
-
-    # --- what comes in --------------------------------------------------------------------------------------------
-
-    @workflow.signal(name=SIGNAL_STOP)
-    def stop(self, request: Any = None) -> None:
-        self._stop(request, "signal")
-
-    @workflow.update(name=SIGNAL_STOP)
-    async def stop_now(self, request: Any = None) -> str:
-        """Stop, and say what the run's status then is."""
-        self._stop(request, "update")
-        await workflow.wait_condition(lambda: not self._inbox)
-        return self._shown.status.value
-
-    @workflow.signal(name=SIGNAL_TELL)
-    def tell(self, news: Any = None) -> None:
-        self._signals += 1
-        try:
-            self._inbox.append(NEWS.validate_python(news))
-        except ValidationError as error:
-            workflow.logger.warning("dropped news that cannot be read: %s", error.errors(include_input=False))
 
     @workflow.query(name="state")
     def state(self) -> dict[str, Any]:
@@ -94,11 +69,6 @@ class RunWorkflow:
             "view": self._shown.model_dump(mode="json"),
             "run": state.model_dump(mode="json") if state else None,
         }
-
-    def _stop(self, request: Any, cause: str) -> None:
-        self._signals += 1
-        asked: dict[str, Any] = request if isinstance(request, dict) else {}  # type: ignore[assignment]
-        self._inbox.append(StopWanted(abort=asked.get("abort") is True, by=str(asked.get("by", "")), cause=cause))
 
     def _cancel(self) -> None:
         self._cancelled = True
@@ -159,12 +129,12 @@ class RunWorkflow:
         if resolved.policy is None:
             raise refusal(InvalidConfiguration(list(resolved.errors)))
         upsert(run_attributes(resolved.policy))
-        return core.new_run(resolved.policy, resolved.progress)
+        return core.new_run(resolved.policy, resolved.progress, workflow.now())
 
     def _may_continue_as_new(self, state: core.RunState) -> bool:
         """Only when nothing is under way: a child started just before would be lost (measured)."""
         long = workflow.info().is_continue_as_new_suggested() or self._signals > MANY_SIGNALS
-        quiet = not (state.outstanding or self._tasks or self._inbox or state.unheard)
+        quiet = not (state.outstanding or self._tasks or self._inbox or state.unheard or state.notes)
         return long and quiet and workflow.all_handlers_finished()
 
     # --- what goes out --------------------------------------------------------------------------------------------
@@ -173,7 +143,7 @@ class RunWorkflow:
         """Write the projection, and what the Temporal UI shows, if they changed."""
         self._shown = core.view(state)
         workflow.set_current_details(details(state, self._shown))
-        if self._shown == self._recorded and not state.unheard:
+        if self._shown == self._recorded and not (state.unheard or state.notes):
             return
         before, self._recorded = self._recorded, self._shown
         if before is None or (before.status, before.reason) != (self._shown.status, self._shown.reason):
@@ -187,12 +157,15 @@ class RunWorkflow:
             reason=shown.reason,
             status_message=shown.message,
             heard=state.unheard,
+            notes=state.notes,
             at=workflow.now(),
             final=final,
         )
         await transact(do.RECORD_RUN, record, state.policy.timing, summary=shown.status.value)
         if state.unheard:
             self._inbox.append(happened.Heard(jobs=state.unheard))
+        if state.notes:
+            self._inbox.append(happened.Noted(number=state.noted))
 
     async def _close(self, state: core.RunState, close: core.Close) -> dict[str, Any]:
         self._shown = core.RunView(status=close.status, reason=close.reason, message=close.message)
@@ -218,6 +191,8 @@ class RunWorkflow:
                 work = self._start(command, state)
             case core.StopJob():
                 work = self._stop_job(command, state)
+            case core.ReadCalendar():
+                work = self._read_calendar(command, state)
             case _:
                 raise AssertionError(f"not for the world: {command.kind}")
         self._tasks.add(asyncio.create_task(work))
@@ -321,6 +296,13 @@ class RunWorkflow:
         target = job_workflow_id(run_id, command.replica, command.node, command.submission)
         await tell([Nudge(workflow_id=target, news=wanted)])
         self._inbox.append(happened.Stopped(key=command.key))
+
+    async def _read_calendar(self, command: core.ReadCalendar, state: core.RunState) -> None:
+        schedule = state.policy.schedule
+        assert schedule is not None
+        question = CalendarQuestion(schedule=schedule, since=command.since, until=command.until)
+        page = await transact(do.READ_CALENDAR, question, state.policy.timing, summary="look at the calendar")
+        self._inbox.append(happened.CalendarRead(question=command, page=page, at=workflow.now()))
 
     async def _known(
         self, state: core.RunState, replica: int, submission: int, claim: UUID | None = None

@@ -151,7 +151,7 @@ def test_a_flag_that_this_kind_of_run_does_not_have_is_refused(perdure: Program,
     [
         ("type: service\ncommands: [serve]\nport: 80\n", "1:7: type"),
         ("type: volume\nname: data\nbackend: aws\nregion: eu-west-1\nsize: 100GB\n", "1:7: type"),
-        (GOOD + "schedule: {cron: '0 3 * * *'}\n", "4:11: schedule"),
+        (GOOD + "reservation: r-1\n", "4:14: reservation"),
         ("type: fleet\nname: pool\nssh_config: {user: u, identity_file: k, hosts: [a]}\n", "3:13: ssh_config"),
     ],
 )

@@ -29,6 +29,7 @@ from perdure.model.statuses import (
     RunStatus,
     StopCriteria,
 )
+from tests.core.minutes import page
 
 if TYPE_CHECKING:
     from tests.core.world import World
@@ -54,6 +55,11 @@ class Oracle:
         self.given_keys: set[str] = set()
         self.claim_failures: dict[UUID, set[datetime]] = {}
         self.ends: dict[tuple[int, int], dict[int, JobEnded]] = {}
+        state = self.world.state
+        self.base = state.calendar.seen if state.calendar else None
+        self.ran = self.skipped = self.dropped = 0
+        self.begun = state.calendar.count if state.calendar else 0
+        self.occurrence_stop: datetime | None = None
         self.rests = {it.num: it.pauses for it in self.world.state.replicas}
         self.clocks = {it.num: it.clock for it in self.world.state.replicas}
 
@@ -61,6 +67,11 @@ class Oracle:
 
     def hears(self, event: core.Event) -> None:
         match event:
+            case StopWanted() if event.occurrence:
+                if not self.world.state.idle and self.world.state.calendar:
+                    self.occurrence_stop = self.occurrence_stop or self.world.now
+            case happened.CalendarRead():
+                self._reads(event)
             case StopWanted():
                 self.stop_heard = self.stop_heard or self.world.now
                 if event.abort:
@@ -79,6 +90,14 @@ class Oracle:
                 self._know((event,))
             case _:
                 pass
+
+    def _reads(self, event: happened.CalendarRead) -> None:
+        self.given_keys.discard(event.question.key)
+        calendar = self.world.state.calendar
+        assert calendar is not None and calendar.occurrence is None, "the calendar is read while something runs"
+        if event.question.since == calendar.seen:
+            due = not event.question.why and event.page.count > 0
+            self.skipped += event.page.count - due
 
     def _know(self, news: tuple[JobReported | JobEnded, ...]) -> None:
         for event in news:
@@ -113,18 +132,26 @@ class Oracle:
     def _starts(self, command: core.StartJob) -> None:
         world, key = self.world, (command.replica, command.node, command.submission)
         known = world.jobs.get(key)
-        assert self.stop_heard is None, "a job was started after a stop"
+        assert self.stop_heard is None and self.occurrence_stop is None, "a job was started after a stop"
         assert known is None or known.end is None, "a finished job was started"
         older = [job for job in world.jobs.values() if job.replica == command.replica and key[2] != job.submission]
         assert all(job.end for job in older), "two submissions of a replica run at once"
         last = [job for job in older if job.submission == command.submission - 1]
-        assert not last or not all(job.status is JobStatus.DONE for job in last), "a finished replica is run again"
+        again = self.policy.schedule is None and last and all(job.status is JobStatus.DONE for job in last)
+        assert not again, "a finished replica is run again"
         assert len(command.addresses) == self.policy.nodes, "not all nodes are ready"
 
     def saw(self, before: core.RunState, decision: core.Decision) -> None:
         """After each turn: ``before`` is the state with all that was heard, and nothing decided yet."""
         now, state = self.world.now, self.world.state
         core.view(state)
+        if state.calendar is not None and before.calendar is not None:
+            ran = self.ran
+            due = before.calendar.due is not None and state.calendar.due is None
+            if state.calendar.count != self.begun:
+                self._begins(state, state.calendar)
+                before = state
+            self.dropped += due and self.ran == ran
         if self.stop_heard is not None:
             assert state.ending is not None, "a stop was not heeded at once"
         if state.ending is not None:
@@ -145,6 +172,20 @@ class Oracle:
                 assert not any(job.over and job.status is not JobStatus.DONE for job in new.jobs), (
                     "unheeded failure"
                 )
+
+    def _begins(self, state: core.RunState, calendar: happened.Calendar) -> None:
+        """An occurrence: alone, and its slot is one that had not run."""
+        assert calendar.count == self.begun + 1, "two occurrences at once"
+        assert all(job.end for job in self.world.jobs.values()), "occurrences overlap"
+        assert self.stop_heard is None, "an occurrence began after a stop"
+        assert calendar.occurrence is not None
+        slot = not calendar.occurrence.words.startswith("triggered")
+        assert not (slot and calendar.paused), "a slot ran while the schedule was paused"
+        self.ran += slot
+        self.begun, self.occurrence_stop = calendar.count, None
+        for replica in state.replicas:
+            self.rests[replica.num], self.clocks[replica.num] = 0, self.world.now
+            assert replica.clock == self.world.now, "the window does not begin with the occurrence"
 
     def _rests(self, old: happened.Replica, new: happened.Replica) -> None:
         """A pause began: it is of the right length, from a failure that was heard."""
@@ -172,6 +213,9 @@ class Oracle:
 
     def _ends(self, before: core.RunState, reason: RunReason) -> None:
         """The verdict is the right one for what has been heard."""
+        if self.occurrence_stop is not None and self.stop_heard is None:
+            assert reason in (RunReason.STOPPED_BY_USER, RunReason.ABORTED_BY_USER), f"a stop beats {reason.value}"
+            return
         if self.stop_heard is not None:
             wanted = RunReason.ABORTED_BY_USER if self.abort_heard else RunReason.STOPPED_BY_USER
             assert reason is wanted, f"a stop beats {reason.value}"
@@ -217,7 +261,7 @@ class Oracle:
             it.status is JobStatus.FAILED for it in self.ends.get((replica.num, replica.submission), {}).values()
         ):
             return False
-        return retry.duration == 0 or retry.max_attempts == replica.submission + 1
+        return retry.duration == 0 or retry.max_attempts == replica.submission - replica.first + 1
 
     def _closes(self, close: core.Close) -> None:
         now, run = self.world.now, self.policy
@@ -242,11 +286,21 @@ class Oracle:
         for claim in world.claims.values():
             assert not claim.places, "a claim still holds a block"
             assert claim.status is not ClaimStatus.WAITING, "a claim still waits"
+        if self.policy.schedule is not None:
+            self._slots_are_told()
         if world.closed.status is RunStatus.DONE and self.policy.stop_criteria is StopCriteria.ALL_DONE:
             for replica in range(self.policy.replicas):
                 last = max(job.submission for job in world.jobs.values() if job.replica == replica)
                 ends = [job for job in world.jobs.values() if (job.replica, job.submission) == (replica, last)]
                 assert [job.status for job in ends] == [JobStatus.DONE] * self.policy.nodes, "DONE, and not all ran"
+
+    def _slots_are_told(self) -> None:
+        """Each slot ran once, or is noted as skipped; but one that came together with the stop."""
+        schedule, calendar = self.policy.schedule, self.world.state.calendar
+        assert schedule is not None and calendar is not None and self.base is not None
+        found = page(schedule, self.base, calendar.seen).count
+        told = self.ran + self.skipped + self.dropped + (calendar.due is not None)
+        assert found == told, f"{found} slots, and {told} are told of"
 
     def survives_the_wire(self) -> None:
         text = self.world.state.model_dump_json()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 from uuid import UUID
 
-from perdure.model.events import StopWanted
+from perdure.model.events import PauseWanted, StopWanted, TriggerWanted
 from perdure.model.policy import Retry, RunPolicy
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
+from tests.core.minutes import every
 from tests.core.world import FAULTS, START, Chances, World
 
 __all__ = ["START", "World", "check", "play"]
 
 STEPS = 150
 """Things that happen to a run before it is stopped, if it has not ended: some would go on for ever."""
+
+SCHEDULED = 60
+"""As ``STEPS``, of a run with a schedule: it has no end of its own."""
 
 PATIENCE = 1500
 """Things that may happen after that."""
@@ -23,7 +27,7 @@ def play(seed: int, faults: frozenset[str] = FAULTS, *, steps: int = STEPS) -> W
     """Live one life, checking each step; the last one is in ``World.trace`` also when an invariant breaks."""
     world = draw(seed, faults)
     try:
-        world.run(steps)
+        world.run(steps if world.policy.schedule is None else min(steps, SCHEDULED))
         if world.closed is None and steps == STEPS:
             world.ask(StopWanted())
             world.run(PATIENCE)
@@ -49,8 +53,27 @@ def draw(seed: int, faults: frozenset[str]) -> World:
     for fault in ("stop", "abort"):
         when = int(2 * rng.choice((5, 50, 500)) * rng.random()) / 2
         if world.chance(fault, 0.3):
-            world.after(when, lambda abort=fault == "abort": world.ask(StopWanted(abort=abort)))
+            occurrence = rng.random() < 0.5 and world.policy.schedule is not None
+            stop = StopWanted(abort=fault == "abort", occurrence=occurrence)
+            world.after(when, lambda stop=stop: world.ask(stop))
+    if world.policy.schedule is not None:
+        _visits(world, rng)
     return world
+
+
+def _visits(world: World, rng: random.Random) -> None:
+    """Somebody comes by and pauses, resumes or triggers the schedule."""
+    for fault in ("pause", "pause", "trigger", "trigger"):
+        when = rng.choice((5, 50, 500, 5000)) * rng.random()
+        on = rng.random() < 0.5
+        if not world.chance(fault, 0.4):
+            continue
+
+        def visit(fault: str = fault, on: bool = on) -> None:
+            event = TriggerWanted(at=world.now) if fault == "trigger" else PauseWanted(on=on, at=world.now)
+            world.inbox.append(event)
+
+        world.after(when, visit)
 
 
 def policy(rng: random.Random) -> RunPolicy:
@@ -74,6 +97,7 @@ def policy(rng: random.Random) -> RunPolicy:
         stop_criteria=rng.choice(list(StopCriteria)),
         stop_duration=rng.choice((300.0, 60.0, None)),
         retry=retry,
+        schedule=rng.choice((*(None,) * 10, every(1), every(10))),
     )
 
 

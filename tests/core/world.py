@@ -22,6 +22,7 @@ from perdure.model.messages import ClaimAnswer, Progress
 from perdure.model.policy import RunPolicy
 from perdure.model.statuses import ClaimStatus, JobReason, JobStatus
 from tests.core.agents import Agents, Job
+from tests.core.minutes import page
 from tests.core.oracle import Oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +39,7 @@ FAULTS = frozenset(
         *("away", "restart", "reset"),  # no worker for a while; continue-as-new; Temporal's reset
         *("refuse", "lose"),  # no capacity; a claim loses an instance
         *("fail", "unreachable", "deaf"),  # a job ends badly; its host does; it heeds no stop
-        *("stop", "abort"),  # somebody asks
+        *("stop", "abort", "pause", "trigger"),  # somebody asks
     }
 )
 """Kinds of trouble."""
@@ -166,6 +167,8 @@ class World:
     def _record(self) -> None:
         """The projection: which ends have been heard."""
         heard = self.state.unheard
+        if self.state.notes:
+            self.inbox.append(happened.Noted(number=self.state.noted))
         if heard:
             self.inbox.append(happened.Heard(jobs=heard))
             for job in self.jobs.values():
@@ -190,7 +193,7 @@ class World:
         """Temporal's: a new execution from the beginning. Steps under way are lost, stops are told again."""
         self.trace.append((self.now, "!!", "reset"))
         self._execution += 1
-        self.state = core.new_run(self.policy, self._progress())
+        self.state = core.new_run(self.policy, self._progress(), self.now)
         self.inbox = [event for event in self.inbox if isinstance(event, JobEnded | JobReported)] + self._stops
         self.oracle.forgets()
 
@@ -234,7 +237,8 @@ class World:
     def ask(self, stop: StopWanted) -> None:
         """Somebody wants the run to end."""
         self._away_until = self.now
-        self._stops.append(stop)
+        if not stop.occurrence:
+            self._stops.append(stop)
         self.inbox.append(stop)
 
     # --- carrying out ---------------------------------------------------------------------------------------------
@@ -253,6 +257,10 @@ class World:
                 self.agents.start(command)
             case core.StopJob():
                 self.agents.stop(command)
+            case core.ReadCalendar():
+                assert self.policy.schedule is not None
+                found = page(self.policy.schedule, command.since, command.until)
+                self.answer(happened.CalendarRead(question=command, page=found, at=self.now))
             case core.Close():
                 self.closed = command
             case _:

@@ -141,7 +141,6 @@ def test_a_path_is_always_text_that_can_be_sent() -> None:
         ("docker: true", "docker", "not supported yet"),
         ("python: 3.12", "python", "default image"),
         ("nvcc: true", "nvcc", "default image"),
-        ("schedule: {cron: '0 8 * * *'}", "schedule", "not supported yet"),
         (
             "utilization_policy: {min_gpu_utilization: 10, time_window: 1h}",
             "utilization_policy",

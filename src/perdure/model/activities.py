@@ -36,6 +36,7 @@ class Activity(Generic[In, Out]):
 
 RESOLVE_RUN = Activity("resolve_run", Kind.TRANSACTION, m.ResolveRun, m.Resolved)
 RECORD_RUN = Activity("record_run", Kind.TRANSACTION, m.RunRecord, m.Nothing)
+READ_CALENDAR = Activity("read_calendar", Kind.TRANSACTION, m.CalendarQuestion, m.CalendarPage)
 CATCH_UP = Activity("catch_up", Kind.TRANSACTION, m.CatchUp, m.Caught)
 
 CLAIM = Activity("claim", Kind.TRANSACTION, m.ClaimRequest, m.ClaimAnswer)
@@ -65,6 +66,7 @@ SWEEP = Activity("sweep", Kind.REMOTE, m.Nothing, m.Findings)
 ALL: tuple[Activity[Any, Any], ...] = (
     RESOLVE_RUN,
     RECORD_RUN,
+    READ_CALENDAR,
     CATCH_UP,
     CLAIM,
     WITHDRAW_CLAIM,

@@ -84,8 +84,28 @@ class StopWanted(Message):
 
     kind: Literal["stop_wanted"] = "stop_wanted"
     abort: bool = False
+    occurrence: bool = False
+    """Only the present occurrence of a schedule; the schedule goes on."""
+
     by: str = ""
     cause: str = "signal"
+
+
+class TriggerWanted(Message):
+    """Somebody wants an occurrence of a schedule now."""
+
+    kind: Literal["trigger_wanted"] = "trigger_wanted"
+    by: str = ""
+    at: datetime
+
+
+class PauseWanted(Message):
+    """Somebody wants a schedule to pause, or (``on`` false) to go on."""
+
+    kind: Literal["pause_wanted"] = "pause_wanted"
+    on: bool
+    by: str = ""
+    at: datetime
 
 
 class JobStop(Message):

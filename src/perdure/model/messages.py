@@ -11,7 +11,7 @@ from pydantic import Field
 from perdure.model.base import Message
 from perdure.model.errors import FieldError
 from perdure.model.events import JobEnded, JobReported, Nudge, Placement
-from perdure.model.policy import RunPolicy
+from perdure.model.policy import RunPolicy, Schedule
 from perdure.model.resources import Offer, OfferFailure, Requirements
 from perdure.model.statuses import (
     ClaimStatus,
@@ -107,6 +107,7 @@ class RunRecord(Message):
     """Why it waits, or how it ended, in words."""
 
     heard: tuple[UUID, ...] = ()
+    notes: tuple[Note, ...] = ()
     at: datetime
     final: bool = False
 
@@ -125,6 +126,46 @@ class CatchUp(Message):
 
 class Caught(Message):
     news: tuple[JobReported | JobEnded, ...] = ()
+
+
+# --- a schedule ---------------------------------------------------------------------------------------------
+
+
+class CalendarQuestion(Message):
+    """Which slots of a schedule are in ``(since, until]``, and which comes after."""
+
+    schedule: Schedule
+    since: datetime
+    until: datetime
+
+
+class CalendarPage(Message):
+    """The answer, recorded once: time zones may change under us.
+
+    ``words``: times as the schedule's own clock shows them.
+    """
+
+    count: int = 0
+    more: bool = False
+    """There are more than ``count``."""
+
+    first_words: str = ""
+    last: datetime | None = None
+    """The latest slot that is due."""
+
+    last_words: str = ""
+    next: datetime | None = None
+    """The first slot after ``until``; None: there is none any more."""
+
+    next_words: str = ""
+
+
+class Note(Message):
+    """Something to be told of a run, in words. Its number is its own in that run: written once."""
+
+    number: int
+    at: datetime
+    text: str
 
 
 # --- placement ----------------------------------------------------------------------------------------------

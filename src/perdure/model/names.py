@@ -14,7 +14,13 @@ SWEEP_WORKFLOW = "SweepWorkflow"
 SWEEP_SCHEDULE = "perdure-sweep"
 
 SIGNAL_STOP = "stop"
-"""Of a run, from anybody: ``{"abort": bool, "by": str}``."""
+"""Of a run, from anybody: ``{"abort": bool, "by": str, "occurrence": bool}``. The last: only the present occurrence
+of a schedule, which goes on."""
+
+SIGNAL_TRIGGER = "trigger"
+SIGNAL_PAUSE = "pause"
+SIGNAL_RESUME = "resume"
+"""Of a run with a schedule, signals and updates, from anybody: ``{"by": str}``."""
 
 APPLY = "apply"
 """Of a fleet, a signal and an update: its new configuration, a mapping. The update answers when it is in force."""

@@ -26,6 +26,14 @@ class Retry(Message):
     """Of a container that exited with an error, only these (lowest, highest) are tried again. Empty: all."""
 
 
+class Schedule(Message):
+    """When a run happens, again and again: five fields of standard cron, on the clock of a place."""
+
+    cron: tuple[str, ...]
+    timezone: str = "UTC"
+    """A name of the IANA data base."""
+
+
 class RunPolicy(Message):
     """The effective rules of one run. The full specification stays in Postgres (``runs.spec``)."""
 
@@ -42,6 +50,7 @@ class RunPolicy(Message):
     startup_order: StartupOrder = StartupOrder.ANY
     stop_criteria: StopCriteria = StopCriteria.ALL_DONE
     retry: Retry | None = None
+    schedule: Schedule | None = None
     priority: int = 0
     requirements: Requirements = Requirements()
     stop_duration: float | None = 300.0

@@ -61,8 +61,6 @@ def _of_task(task: Task, project: str | None) -> Problems:
         elif repo.branch is not None or repo.hash is not None:
             message = "has a branch or hash, which is not supported yet"
             yield Problem(f"repos[{index}]", message, "check it out in the local folder")
-    if task.stop_signal is not None:
-        yield Problem("stop_signal", "is not supported yet", "leave it out: the process gets SIGTERM")
     if task.depends_on:
         yield Problem("depends_on", "is not supported yet", "start this run once the others have ended")
     yield from _of_profile(task, project)
@@ -70,7 +68,6 @@ def _of_task(task: Task, project: str | None) -> Problems:
 
 def _of_profile(run: ProfileFields, project: str | None) -> Problems:
     for field, hint in (
-        ("schedule", "submit the run from cron meanwhile"),
         ("utilization_policy", None),
         ("reservation", None),
         ("availability_zones", "regions is supported"),
@@ -90,10 +87,6 @@ def _of_profile(run: ProfileFields, project: str | None) -> Problems:
 
 
 def _of_retry(retry: RetrySpec) -> Problems:
-    if retry.backoff is not None:
-        yield Problem("retry.backoff", "is not supported yet")
-    if retry.on_exit_codes is not None:
-        yield Problem("retry.on_exit_codes", "is not supported yet", "let the commands decide which failures count")
     if retry.scope == "node":
         yield Problem(
             "retry.scope", "is node, which is not supported yet", "all nodes are run again: scope: replica"

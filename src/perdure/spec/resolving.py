@@ -10,7 +10,7 @@ from uuid import UUID
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.messages import CodeRef
 from perdure.model.origins import EffectiveValue
-from perdure.model.policy import Retry, RunPolicy
+from perdure.model.policy import Retry, RunPolicy, Schedule
 from perdure.model.statuses import RetryEvent, StartupOrder, StopCriteria
 from perdure.model.timing import Timing
 from perdure.spec.checking import source_of
@@ -23,6 +23,7 @@ from perdure.spec.grammar.mounts import HostMount
 from perdure.spec.grammar.retry import ALL_RETRY_EVENTS, RetrySpec
 from perdure.spec.grammar.setting import Setting, settled
 from perdure.spec.layers import Layered
+from perdure.spec.models.profile import ScheduleSpec
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.parsing import not_a_run
 from perdure.spec.reading import Reading, read
@@ -154,6 +155,7 @@ def _policy(
         startup_order=StartupOrder(run.startup_order or StartupOrder.ANY),
         stop_criteria=StopCriteria(run.stop_criteria or StopCriteria.ALL_DONE),
         retry=_retry(run.retry),
+        schedule=_schedule(run.schedule),
         priority=run.priority or 0,
         stop_signal=run.stop_signal or "SIGTERM",
         requirements=requirements(run),
@@ -173,6 +175,10 @@ def _retry(retry: Setting[RetrySpec]) -> Retry | None:
         backoff=tuple(float(pause) for pause in retry.backoff or ()),
         on_exit_codes=retry.on_exit_codes or (),
     )
+
+
+def _schedule(schedule: ScheduleSpec | None) -> Schedule | None:
+    return None if schedule is None else Schedule(cron=schedule.cron, timezone=schedule.timezone or "UTC")
 
 
 def _seconds(value: Setting[int], default: float | None) -> float | None:

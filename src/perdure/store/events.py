@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from perdure.model.api import EventQuery, EventRow, EventTarget
 from perdure.model.happenings import sentence
 from perdure.model.ids import OwnName
-from perdure.model.messages import Finding
+from perdure.model.messages import Finding, Note
 
 LONGEST = 2000
 """Characters of the mistakes of a configuration that are kept."""
@@ -24,6 +24,14 @@ _FOUND = text("""
     LEFT JOIN instances i ON i.id = it.id
     LEFT JOIN runs r ON r.id = coalesce((SELECT j.run_id FROM jobs j WHERE j.id = it.id),
                                         (SELECT c.run_id FROM claims c WHERE c.id = it.id), it.id)
+""")
+
+_NOTED = text("""
+    INSERT INTO events (at, project_id, actor, kind, subject_id, name, run_id, before, status, words, data)
+    SELECT :at, r.project_id, 'workflow', 'run', r.id, r.name, r.id, r.status, r.status, :words,
+           jsonb_build_object('note', CAST(:number AS int))
+    FROM runs r WHERE r.id = :run AND NOT EXISTS (
+        SELECT 1 FROM events e WHERE e.run_id = r.id AND e.data->'note' = to_jsonb(CAST(:number AS int)))
 """)
 
 _REFUSED = text("""
@@ -60,6 +68,11 @@ async def found(tx: AsyncConnection, finding: Finding) -> None:
     """Write what the sweep found, and where."""
     values = {"subject": UUID(finding.subject), "kind": finding.kind, "words": finding.message}
     await tx.execute(_FOUND, values)
+
+
+async def noted(tx: AsyncConnection, run_id: UUID, note: Note) -> None:
+    """Write what a run's workflow notes that is no change of a status. Doing it again changes nothing."""
+    await tx.execute(_NOTED, {"run": run_id, "at": note.at, "words": note.text, "number": note.number})
 
 
 async def refused(tx: AsyncConnection, own: OwnName, run_id: UUID, user: str, words: str) -> None:

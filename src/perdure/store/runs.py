@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from perdure.model.messages import CodeRef, RunRecord
 from perdure.spec.effective import EffectiveRun
-from perdure.store import projects
+from perdure.store import events, projects
 
 _SUPERSEDE = text("""
     UPDATE runs SET superseded_by = :id
@@ -74,6 +74,8 @@ async def record(tx: AsyncConnection, run: RunRecord) -> None:
         "at": run.at,
     }
     await tx.execute(_RECORD, values)
+    for note in run.notes:
+        await events.noted(tx, run.run_id, note)
     if run.heard:
         query = text("UPDATE jobs SET heard = true WHERE id = ANY(:ids) AND run_id = :run AND NOT heard")
         await tx.execute(query, {"ids": list(run.heard), "run": run.run_id})

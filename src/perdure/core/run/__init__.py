@@ -9,6 +9,9 @@ The vocabulary: a **run** has **replicas**; a replica has one **job** a node. Ea
        ▲            └───────────┴──────────┴─────────┘
        └───────── retry: backoff, next claim or next submission
 
+A run with a **schedule** does this again and again: each **occurrence** has submissions of its own, and is over
+when its replicas are; in between, the run is idle (``calendar``).
+
 ``apply(state, event)`` takes in what happened, ``decide(state, now)`` says what to do next and when to look again,
 ``settle`` does both until nothing is left to do at this moment, ``view`` puts the state in words.
 """
@@ -20,6 +23,7 @@ from perdure.core.run.commands import (
     Decision,
     MakeInstance,
     PlaceReplica,
+    ReadCalendar,
     StartJob,
     StopJob,
     WithdrawClaim,
@@ -37,6 +41,7 @@ __all__ = [
     "MakeInstance",
     "PlaceReplica",
     "Placed",
+    "ReadCalendar",
     "RunState",
     "RunView",
     "StartJob",

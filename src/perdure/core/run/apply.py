@@ -6,23 +6,30 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from uuid import UUID
 
+from perdure.core.run import calendar
 from perdure.core.run.commands import (
+    READING,
+    BeginOccurrence,
     Command,
+    EndOccurrence,
     EndReplica,
     EndRun,
     Failure,
     PlaceReplica,
     Rest,
     Resubmit,
+    SkipSlot,
     StopJob,
     place_key,
 )
 from perdure.core.run.state import (
+    CalendarRead,
     Event,
     Heard,
     Issued,
     Job,
     Made,
+    Noted,
     Phase,
     Placed,
     Replica,
@@ -32,7 +39,16 @@ from perdure.core.run.state import (
     Stopped,
     Withdrawn,
 )
-from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
+from perdure.model.events import (
+    ClaimFailed,
+    ClaimGranted,
+    JobEnded,
+    JobReported,
+    PauseWanted,
+    Placement,
+    StopWanted,
+    TriggerWanted,
+)
 from perdure.model.ids import job_id
 from perdure.model.messages import ClaimAnswer
 from perdure.model.statuses import ClaimStatus, JobStatus, RetryEvent
@@ -66,6 +82,14 @@ def apply(state: RunState, event: Event) -> RunState:
             return _reported(state, event)
         case JobEnded():
             return _ended(state, event)
+        case TriggerWanted():
+            return calendar.triggered(state, event)
+        case PauseWanted():
+            return calendar.paused(state, event)
+        case CalendarRead():
+            return calendar.read(_answered(state, READING), event)
+        case Noted():
+            return state.but(notes=tuple(note for note in state.notes if note.number > event.number))
         case Heard():
             return state.but(unheard=tuple(job for job in state.unheard if job not in event.jobs))
 
@@ -85,6 +109,12 @@ def _answered(state: RunState, key: str) -> RunState:
 
 def _issued(state: RunState, command: Command) -> RunState:
     match command:
+        case BeginOccurrence():
+            return calendar.begun(state, command)
+        case SkipSlot():
+            return calendar.skipped(state, command)
+        case EndOccurrence():
+            return calendar.ended(state, command)
         case EndRun():
             return state.but(ending=command.reason, ending_message=command.message)
         case Resubmit():
@@ -123,7 +153,12 @@ def _rest(replica: Replica, command: Rest) -> Replica:
 
 
 def _stop_wanted(state: RunState, event: StopWanted) -> RunState:
-    """A stop only ever gets harder: graceful, then abort."""
+    """A stop only ever gets harder: graceful, then abort. That of an occurrence leaves the schedule."""
+    if event.occurrence:
+        now = state.calendar
+        if now is None or now.occurrence is None or now.stop is Stop.ABORT:
+            return state
+        return state.but(calendar=now.but(stop=Stop.ABORT if event.abort else Stop.GRACEFUL))
     if event.abort or state.stop is Stop.ABORT:
         return state.but(stop=Stop.ABORT)
     return state.but(stop=Stop.GRACEFUL)

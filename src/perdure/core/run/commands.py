@@ -118,6 +118,49 @@ class EndReplica(Message):
     replica: int
 
 
+class ReadCalendar(Message):
+    """Find the slots in ``(since, until]`` and the next one. ``why`` empty: the latest of them runs now, and older
+    ones were missed; else all are skipped, for this reason."""
+
+    kind: Literal["read_calendar"] = "read_calendar"
+    since: datetime
+    until: datetime
+    why: str = ""
+
+    @property
+    def key(self) -> str:
+        return READING
+
+
+READING = "calendar"
+"""One look at the calendar at a time."""
+
+
+class BeginOccurrence(Message):
+    """A change of mind alone: the schedule's slot, or (None) somebody's trigger, runs now."""
+
+    kind: Literal["begin_occurrence"] = "begin_occurrence"
+    slot: datetime | None
+    at: datetime
+
+
+class SkipSlot(Message):
+    """A change of mind alone: the slot that is due does not run."""
+
+    kind: Literal["skip_slot"] = "skip_slot"
+    why: str
+    at: datetime
+
+
+class EndOccurrence(Message):
+    """A change of mind alone: the occurrence is over, and the schedule goes on."""
+
+    kind: Literal["end_occurrence"] = "end_occurrence"
+    reason: RunReason
+    message: str
+    at: datetime
+
+
 class EndRun(Message):
     """A change of mind alone: the run ends, for this reason."""
 
@@ -135,10 +178,10 @@ class Close(Message):
     message: str = ""
 
 
-Act = PlaceReplica | WithdrawClaim | MakeInstance | StartJob | StopJob
+Act = PlaceReplica | WithdrawClaim | MakeInstance | StartJob | StopJob | ReadCalendar
 """Commands that something outside must carry out."""
 
-Mind = Resubmit | Rest | EndReplica | EndRun
+Mind = Resubmit | Rest | EndReplica | EndRun | BeginOccurrence | SkipSlot | EndOccurrence
 """Commands that only change the state."""
 
 Command = Annotated[
@@ -147,10 +190,14 @@ Command = Annotated[
     | MakeInstance
     | StartJob
     | StopJob
+    | ReadCalendar
     | Resubmit
     | Rest
     | EndReplica
     | EndRun
+    | BeginOccurrence
+    | SkipSlot
+    | EndOccurrence
     | Close,
     Field(discriminator="kind"),
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from perdure.core.run.apply import apply
+from perdure.core.run.calendar import end_of_occurrence, next_of_schedule, next_slot
 from perdure.core.run.commands import (
     Act,
     Close,
@@ -64,9 +65,13 @@ def decide(state: RunState, now: datetime) -> Decision:
         for command in _replica(state, replica, now)
         if not isinstance(command, Act) or command.key not in state.outstanding
     ]
+    if not commands and state.ending is None:
+        commands = list(next_of_schedule(state, now))
     if commands:
         return Decision(commands=tuple(commands))
     if state.ending is not None and not state.outstanding and all(it.phase is Phase.OVER for it in state.replicas):
+        if state.calendar is not None and state.calendar.occurrence is not None:
+            return Decision(commands=(end_of_occurrence(state, now),))
         status = RUN_REASONS[state.ending].status
         return Decision(commands=(Close(status=status, reason=state.ending, message=state.ending_message),))
     wake_at, why = _wake(state, now)
@@ -78,12 +83,15 @@ def decide(state: RunState, now: datetime) -> Decision:
 
 def _verdict(state: RunState, now: datetime) -> EndRun | None:
     """The first reason to end that holds: a stop beats everything, a failure beats an end that is well."""
-    if state.stop is Stop.ABORT and state.ending in (None, RunReason.STOPPED_BY_USER):
+    stop = state.stopping
+    if stop is Stop.ABORT and state.ending in (None, RunReason.STOPPED_BY_USER):
         return EndRun(reason=RunReason.ABORTED_BY_USER)
     if state.ending is not None:
         return None
-    if state.stop is Stop.GRACEFUL:
+    if stop is Stop.GRACEFUL:
         return EndRun(reason=RunReason.STOPPED_BY_USER)
+    if state.idle:
+        return None
     failures = [end for replica in state.replicas for end in _final_failures(state, replica, now)]
     if failures:
         return min(failures, key=lambda end: end.reason is not RunReason.JOB_FAILED)
@@ -225,7 +233,7 @@ def _wind_down(state: RunState, replica: Replica) -> Iterator[Command]:
         case Phase.LIVE:
             assert state.ending is not None
             reason = RUN_REASONS[state.ending].stamp
-            abort = state.stop is Stop.ABORT
+            abort = state.stopping is Stop.ABORT
             steps = list(_quieten(state, replica, reason, abort=abort, why=state.ending_message))
             yield from steps
             if not steps and _quiet(state, replica):
@@ -273,6 +281,9 @@ def _wake(state: RunState, now: datetime) -> tuple[datetime | None, str]:
     """The earliest time at which time alone changes the answer, and what for."""
     times: list[tuple[datetime, str]] = []
     if state.ending is None:
+        slot = next_slot(state)
+        if slot is not None:
+            times.append((slot, "next occurrence"))
         for replica in state.replicas:
             if replica.phase is Phase.RESTING and replica.not_before is not None:
                 times.append((replica.not_before, "backoff before the next try"))

@@ -2,7 +2,7 @@
 
 | event | the window begins | reason to stop trying |
 | --- | --- | --- |
-| no-capacity | at submission; after a submission that ran, at its end | window over |
+| no-capacity | at submission, or when the occurrence began; after a submission that ran, at its end | window over |
 | error, interruption | at the end of the submission that failed | ``max_attempts`` submissions made |
 
 Which event a job's end is, ``model.statuses.JOB_REASONS`` says. The window is used in full: a pause that would pass
@@ -110,7 +110,7 @@ def _spent(state: RunState, replica: Replica, retry: Retry, failure: Failure) ->
         end = deadline(state, replica)
         over = end is not None and failure.at >= end
         return f"the no-capacity window of {in_words(retry.duration)} is over" if over else None
-    if retry.max_attempts is not None and replica.submission + 1 >= retry.max_attempts:
-        tries = replica.submission + 1
+    tries = replica.submission - replica.first + 1
+    if retry.max_attempts is not None and tries >= retry.max_attempts:
         return f"gave up after {tries} {'try' if tries == 1 else 'tries'}"
     return "retry.duration is 0" if retry.duration <= 0 else None

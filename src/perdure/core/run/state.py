@@ -6,11 +6,20 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from perdure.core.run.commands import Command, Failure
+from perdure.core.run.commands import Command, Failure, ReadCalendar
 from perdure.model.base import Message
-from perdure.model.events import ClaimFailed, ClaimGranted, JobEnded, JobReported, Placement, StopWanted
+from perdure.model.events import (
+    ClaimFailed,
+    ClaimGranted,
+    JobEnded,
+    JobReported,
+    PauseWanted,
+    Placement,
+    StopWanted,
+    TriggerWanted,
+)
 from perdure.model.ids import claim_id
-from perdure.model.messages import ClaimAnswer, Progress
+from perdure.model.messages import CalendarPage, ClaimAnswer, Note, Progress
 from perdure.model.policy import RunPolicy
 from perdure.model.resources import OfferFailure
 from perdure.model.statuses import JobReason, JobStatus, RunReason
@@ -62,6 +71,9 @@ class Replica(Message):
     num: int
     phase: Phase = Phase.RESTING
     submission: int = 0
+    first: int = 0
+    """The first submission of this occurrence, if the run has a schedule."""
+
     attempt: int = 0
     """Claims made for this submission."""
 
@@ -86,6 +98,52 @@ class Replica(Message):
     """Its claim was made before, by an execution that a Temporal reset has ended: ask first how it stands."""
 
 
+class Occurrence(Message):
+    """One time that a schedule's run happens."""
+
+    number: int
+    """From 1."""
+
+    words: str
+    """Its slot, or who triggered it."""
+
+
+class Shut(Message):
+    """Slots up to this moment do not run, for this reason."""
+
+    until: datetime
+    why: str
+
+
+class Calendar(Message):
+    """How a schedule stands. Each slot up to ``seen`` has run, is ``due``, or is noted as skipped."""
+
+    seen: datetime
+    next: datetime | None = None
+    next_words: str = ""
+    known: bool = False
+    """``next`` is: None means that there is none."""
+
+    due: datetime | None = None
+    due_words: str = ""
+    shut: tuple[Shut, ...] = ()
+    paused: bool = False
+    triggered: str = ""
+    """By whom, if an occurrence is wanted now."""
+
+    occurrence: Occurrence | None = None
+    count: int = 0
+    stop: Stop = Stop.NO
+    """Of the present occurrence."""
+
+    last: str = ""
+    """How the latest occurrence ended."""
+
+    def may_have_slot(self, until: datetime) -> bool:
+        """Whether a slot can be in ``(seen, until]``."""
+        return until > self.seen and (not self.known or (self.next is not None and self.next <= until))
+
+
 class RunState(Message):
     """All a run knows: carried through continue-as-new, and the whole input of every decision."""
 
@@ -101,23 +159,60 @@ class RunState(Message):
     unheard: tuple[UUID, ...] = ()
     """Jobs whose end was heard and is not yet marked so in Postgres."""
 
+    calendar: Calendar | None = None
+    """Of a run with a schedule."""
+
+    notes: tuple[Note, ...] = ()
+    """To be written to Postgres."""
+
+    noted: int = 0
+    """Notes made so far."""
+
+    @property
+    def idle(self) -> bool:
+        """It has a schedule, and no occurrence of it is under way."""
+        return self.calendar is not None and self.calendar.occurrence is None
+
+    @property
+    def stopping(self) -> Stop:
+        """How hard what runs now has been asked to end."""
+        levels = (self.stop, self.calendar.stop if self.calendar else Stop.NO)
+        return next((level for level in (Stop.ABORT, Stop.GRACEFUL) if level in levels), Stop.NO)
+
+    def noting(self, at: datetime, text: str) -> RunState:
+        """With a note more."""
+        number = self.noted + 1
+        return self.but(notes=(*self.notes, Note(number=number, at=at, text=text)), noted=number)
+
     def claim_of(self, replica: Replica) -> UUID:
         return claim_id(self.policy.run_id, replica.num, replica.submission, replica.attempt)
 
 
-def new_run(policy: RunPolicy, progress: tuple[Progress, ...] = ()) -> RunState:
-    """A run at its beginning; or, after a Temporal reset, where Postgres says that it was."""
+def new_run(policy: RunPolicy, progress: tuple[Progress, ...] = (), now: datetime | None = None) -> RunState:
+    """A run at its beginning; or, after a Temporal reset (which is ``now``), where Postgres says that it was."""
     known = {it.replica: it for it in progress}
     replicas = tuple(_replica(num, policy, known.get(num)) for num in range(policy.replicas))
-    return RunState(policy=policy, replicas=replicas)
+    return RunState(policy=policy, replicas=replicas, calendar=_calendar(policy, progress, now))
+
+
+def _calendar(policy: RunPolicy, progress: tuple[Progress, ...], now: datetime | None) -> Calendar | None:
+    """After a reset, the latest occurrence is looked at again, and slots before that moment are not."""
+    if policy.schedule is None:
+        return None
+    if not progress:
+        return Calendar(seen=policy.submitted_at)
+    again = Occurrence(number=1, words="before a reset")
+    return Calendar(seen=now or policy.submitted_at, occurrence=again, count=1)
 
 
 def _replica(num: int, policy: RunPolicy, known: Progress | None) -> Replica:
     if known is None:
-        return Replica(num=num, clock=policy.submitted_at)
+        phase = Phase.RESTING if policy.schedule is None else Phase.OVER
+        return Replica(num=num, phase=phase, clock=policy.submitted_at)
     return Replica(
         num=num,
         submission=known.submission,
+        first=known.submission if policy.schedule else 0,
         attempt=known.attempt,
         pauses=known.attempt + (1 if known.submission else 0),
         clock=known.clock or policy.submitted_at,
@@ -173,6 +268,20 @@ class Stopped(Message):
     known: tuple[JobReported | JobEnded, ...] = ()
 
 
+class CalendarRead(Message):
+    """The answer to ReadCalendar."""
+
+    question: ReadCalendar
+    page: CalendarPage
+    at: datetime
+
+
+class Noted(Message):
+    """Notes up to this number are written."""
+
+    number: int
+
+
 class Heard(Message):
     """These ends are marked as heard in Postgres."""
 
@@ -185,6 +294,8 @@ Event = (
     | JobReported
     | JobEnded
     | StopWanted
+    | TriggerWanted
+    | PauseWanted
     | Issued
     | Placed
     | Withdrawn
@@ -192,4 +303,6 @@ Event = (
     | Started
     | Stopped
     | Heard
+    | CalendarRead
+    | Noted
 )

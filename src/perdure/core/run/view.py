@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from perdure.core.run.calendar import in_words
 from perdure.core.run.retry import failed
 from perdure.core.run.state import Phase, Replica, RunState
 from perdure.model.base import Message
@@ -21,6 +22,8 @@ def view(state: RunState) -> RunView:
     submitted, pending."""
     if state.ending is not None:
         return RunView(status=RunStatus.TERMINATING, reason=state.ending, message=state.ending_message)
+    if state.calendar is not None and state.idle:
+        return RunView(status=RunStatus.PENDING, message=in_words(state.calendar))
     seen = {status for replica in state.replicas for status in _contributes(replica)}
     for status in (RunStatus.RUNNING, RunStatus.PROVISIONING, RunStatus.SUBMITTED, RunStatus.PENDING):
         if status in seen:
