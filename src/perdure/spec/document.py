@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import yaml
 from yaml.events import (
@@ -28,6 +28,7 @@ from yaml.events import (
 )
 
 from perdure.model.errors import FieldError, InvalidConfiguration
+from perdure.spec.syntax import ODD_INDENTATION, fault, missing_space, odd_indentation
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 100
@@ -141,15 +142,15 @@ def _document(text: str | bytes, source: str) -> Document:
     try:
         root = _Composer().compose(_events(text))
     except yaml.MarkedYAMLError as error:
-        _explain(error, text)
+        raise _explain(error, text) from None
     except yaml.YAMLError as error:
         raise _Unreadable(f"is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     if root is None or root.value is None:
         raise _Unreadable("is empty", hint="a configuration begins with its type, such as `type: task`")
     if not isinstance(root.items, dict):
-        raise _Unreadable(
-            "must be a mapping", root.place, "a configuration begins with its type, such as `type: task`"
-        )
+        hint = missing_space(root.value) if isinstance(root.value, str) else None
+        hint = hint or "a configuration begins with its type, such as `type: task`"
+        raise _Unreadable("must be a mapping", root.place, hint)
     return Document(cast(dict[str, Any], root.value), Lines(root), source)
 
 
@@ -188,27 +189,15 @@ def _place_after(text: str) -> Place:
     return Place(text.count("\n") + 1, len(text) - (text.rfind("\n") + 1) + 1)
 
 
-def _explain(error: yaml.MarkedYAMLError, text: str) -> NoReturn:
+def _explain(error: yaml.MarkedYAMLError, text: str) -> _Unreadable:
     """Say in one sentence what the parser found."""
-    mark = error.problem_mark or error.context_mark
-    place = Place(mark.line + 1, mark.column + 1) if mark else None
-    lines = text.splitlines()
-    line = lines[place.line - 1] if place and place.line <= len(lines) else ""
-    indentation = line[: len(line) - len(line.lstrip())]
-    if place and "\t" in indentation:
-        at = Place(place.line, indentation.index("\t") + 1)
-        raise _Unreadable("is indented with a tab", at, "YAML is indented with spaces") from None
-    problem = error.problem or error.context or "something unexpected"
-    if "nesting depth" in problem:  # libyaml looks ahead, and has a limit of its own
-        raise _too_deep(place) from None
-    hint = None
-    if "mapping values are not allowed" in problem:
-        hint = "a text with `: ` in it needs quotes"
-    elif "cannot start any token" in problem:
-        hint = "a text that begins with %, @, ` or a tab needs quotes"
-    elif "undefined alias" in problem or "alphabetic or numeric" in problem:
-        hint = "a text that begins with * or & needs quotes"
-    raise _Unreadable(f"is not valid YAML: {problem}", place, hint) from None
+    found = fault(error, text)
+    place = Place(found.line, found.column) if found else None
+    if "nesting depth" in (error.problem or ""):  # libyaml looks ahead, and has a limit of its own
+        return _too_deep(place)
+    if found is None:
+        return _Unreadable(f"is not valid YAML: {' '.join(str(error).split())[:200]}")
+    return _Unreadable(found.message, place, found.hint)
 
 
 class _Composer:
@@ -280,6 +269,8 @@ class _Composer:
 
     def _key(self, parent: _Node, text: str, place: Place, plain: bool) -> None:
         items = cast(dict[str, tuple[Place, _Node]], parent.items)
+        if plain and odd_indentation(text) is not None:
+            raise _Unreadable(ODD_INDENTATION[0], place, ODD_INDENTATION[1])
         if text in items:
             first = items[text][0]
             raise _Unreadable(f"has the key {text[:60]!r} twice", place, f"it is first in line {first.line}")

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from perdure.model.errors import FieldError
 from perdure.spec.document import Lines, Path
 from perdure.spec.grammar.base import told, without_login
+from perdure.spec.syntax import missing_space
 
 _FEW = 12
 """Keys that are told, where one is not known; of more, where to look them up."""
@@ -249,9 +250,12 @@ def _message(detail: ErrorDetails) -> tuple[str, str | None]:
             return f"is {given}: more than {context['gt']:g} is wanted", None
         case "list_type" | "tuple_type":
             hint = "write it as a list: each item in its own line, after `- `"
+            if isinstance(value, str) and value.startswith("-") and missing_space(value):
+                hint = "write a space after each `-`"
             return f"is {given}, where a list is wanted", hint if value is not None else None
         case "dict_type" | "model_type" | "model_attributes_type":
-            return f"is {given}, where a mapping is wanted", None
+            hint = missing_space(value) if isinstance(value, str) else None
+            return f"is {given}, where a mapping is wanted", hint
         case "string_too_short":
             return "is empty", None
         case "string_too_long":
