@@ -41,7 +41,14 @@ MEGABYTES = 200
 LONGEST = 60_000
 """Characters of all that is said about one text, hints included."""
 
-SECRETS = [f"secret-{number}" for number in range(300)]
+SECRETS = [
+    *(f"secret-{number}" for number in range(300)),
+    *(
+        "a" * (number % 7) + "ab" * 15 + bin(number)[2:].replace("1", "a").replace("0", "b")
+        for number in range(2000)
+    ),
+    *("ab" * 94 + bin(number)[2:].replace("1", "a").replace("0", "b").zfill(12) for number in range(2000)),
+]
 """Of the project."""
 
 Named = Iterator[tuple[str, bytes]]
@@ -155,6 +162,12 @@ CROWDS = {
     "unknown secrets": "type: task\ncommands: [x]\nenv: {"
     + "".join(f"V{n}: '${{{{ secrets.s{n} }}}}'," for n in range(6_000))
     + "}",
+    **{
+        f"unknown secrets of {size} characters": "type: task\ncommands: [x]\nenv: {"
+        + "".join(f"V{n}: '${{{{ secrets.{'ba' * (size // 2 - 5)}{n:010} }}}}'," for n in range(1_000))
+        + "}"
+        for size in (36, 160)
+    },
     "groups of one name": "type: task\ngroups: [" + "{name: a, commands: [x]}," * 4_900 + "]",
     "groups that refer to each other": "type: task\ngroups: ["
     + "".join(f"{{commands: ['${{{{ groups[{n + 1}].nodes[0].IP_ADDRESS }}}}']}}," for n in range(2_500))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from perdure.model.errors import FieldError, NotFound, UserError
+from perdure.model.nearest import nearest
 from perdure.spec import load_yaml, parse_profiles
 from perdure.spec.document import MAX_BYTES, Document, split_path
 
@@ -140,9 +140,8 @@ def _set(environ: Mapping[str, str], name: str) -> bool:
 
 
 def _hint(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, 1)
-    if near:
-        return f"did you mean {near[0]}?"
+    if near := nearest(name, known):
+        return f"did you mean {near}?"
     if known:
         return f"there are {', '.join(known[:20])}"
     return "profiles are written in .perdure/profiles.yml, here or in your home folder"

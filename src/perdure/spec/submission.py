@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
 from typing import TypeAlias
 
 from pydantic import BaseModel
 
-from perdure.model.errors import MOST_ERRORS
 from perdure.model.messages import CodeRef
+from perdure.model.nearest import MOST_HINTS, nearest
 from perdure.spec.environment import commands, size, variables
 from perdure.spec.grammar.base import unprintable
 from perdure.spec.grammar.env import Supplied
@@ -130,13 +129,14 @@ def _secrets_are_there(field: str) -> Found:
     def find(run: RunFields, submission: Submission) -> Problems:
         if submission.secrets is None:
             return
-        for count, (path, name) in enumerate(Texts(run, field).named("secrets")):
-            if name not in submission.secrets:
-                # Looking for a near one takes long, and of many mistakes most are not told.
-                close = get_close_matches(name, submission.secrets, n=1) if count < MOST_ERRORS else []
-                hint = f"did you mean secrets.{close[0]}?" if close else f"set it with `perdure secret set {name}`"
-                message = f"refers to secrets.{name}, which project {submission.project} does not have"
-                yield Problem(path, message, hint)
+        secrets = frozenset(submission.secrets)
+        named = Texts(run, field).named("secrets")
+        unknown = ((path, name) for path, name in named if name not in secrets)
+        for count, (path, name) in enumerate(unknown):
+            close = nearest(name, secrets) if count < MOST_HINTS else None
+            hint = f"did you mean secrets.{close}?" if close else f"set it with `perdure secret set {name}`"
+            message = f"refers to secrets.{name}, which project {submission.project} does not have"
+            yield Problem(path, message, hint)
 
     return find
 
