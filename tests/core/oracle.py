@@ -217,8 +217,10 @@ class Oracle:
             assert reason in (RunReason.STOPPED_BY_USER, RunReason.ABORTED_BY_USER), f"a stop beats {reason.value}"
             return
         if self.stop_heard is not None:
-            wanted = RunReason.ABORTED_BY_USER if self.abort_heard else RunReason.STOPPED_BY_USER
-            assert reason is wanted, f"a stop beats {reason.value}"
+            wanted = {RunReason.ABORTED_BY_USER if self.abort_heard else RunReason.STOPPED_BY_USER}
+            if self.occurrence_stop is not None:
+                wanted.add(RunReason.ABORTED_BY_USER)  # its occurrence may have been aborted before
+            assert reason in wanted, f"a stop beats {reason.value}"
             return
         match reason:
             case RunReason.ALL_JOBS_DONE:
