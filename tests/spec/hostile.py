@@ -51,6 +51,9 @@ SECRETS = [
 ]
 """Of the project."""
 
+ARGUMENTS = ((), ("x" * 120_000,))
+"""After ``--``, of one submission each."""
+
 Named = Iterator[tuple[str, bytes]]
 
 BASES: dict[type[BaseModel], str] = {
@@ -168,6 +171,17 @@ CROWDS = {
         + "}"
         for size in (36, 160)
     },
+    "a login of large variables": f"type: task\nimage: i\nenv: {{A: '{'y' * 100_000}', B: b}}\nregistry_auth: "
+    + "{username: u, password: '"
+    + "${{ env.A }}" * 4_000
+    + "'}",
+    "a login of small variables": "type: task\nimage: i\nenv: {B: b}\nregistry_auth: {username: u, password: '"
+    + "${{ env.B }}" * 15_000
+    + "'}",
+    "a variable of many secrets": "type: task\nimage: i\nenv: {B: '" + "x${{ secrets.secret-1 }}" * 10_000 + "'}",
+    "one command of many arguments": "type: task\nimage: i\nentrypoint: x\ncommands: ['"
+    + "${{ run.args }} " * 10_000
+    + "']",
     "groups of one name": "type: task\ngroups: [" + "{name: a, commands: [x]}," * 4_900 + "]",
     "groups that refer to each other": "type: task\ngroups: ["
     + "".join(f"{{commands: ['${{{{ groups[{n + 1}].nodes[0].IP_ADDRESS }}}}']}}," for n in range(2_500))
@@ -203,10 +217,11 @@ def read(text: bytes, folder: Path) -> str:
     file.write_bytes(text)
     with redirect_stdout(StringIO()) as out, redirect_stderr(out):
         if validate_all([str(file)], profile=None, no_profile=True, json=False) == 0:
-            try:
-                resolve(spec.load_yaml(text), secrets=SECRETS)
-            except InvalidConfiguration as error:
-                print(error)
+            for arguments in ARGUMENTS if b"run.args" in text else ARGUMENTS[:1]:
+                try:
+                    resolve(spec.load_yaml(text), secrets=SECRETS, arguments=arguments)
+                except InvalidConfiguration as error:
+                    print(error)
     return out.getvalue()
 
 

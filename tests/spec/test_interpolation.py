@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import tracemalloc
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from perdure import spec
 from perdure.model.errors import FieldError
-from perdure.spec.effective import RegistryAuth, Sealed, SecretRef, Value, secrets_of
+from perdure.spec.effective import RegistryAuth, Sealed, SecretRef, Value, joined, pieces_of, secrets_of
 from perdure.spec.interpolation import Address, BadReference, Named, pieces
 from perdure.spec.reading import read
 from tests.spec.support import mistakes, resolve
@@ -329,3 +332,45 @@ def test_what_is_written_is_what_is_read(parts: list[str | Named | Address]) -> 
         else:
             expected.append(part)
     assert pieces(text) == expected
+
+
+def test_sizes_are_counted_before_anything_is_put_together() -> None:
+    login = {"username": "u", "password": "${{ env.A }}" * 4}
+    run: dict[str, Any] = {"type": "task", "image": "i", "env": {"A": "y" * 30_000}, "registry_auth": login}
+    assert resolve(run).registry_auth == RegistryAuth(username="u", password="y" * 120_000)
+    too_long = run | {"registry_auth": login | {"password": "${{ env.A }}" * 4_000}}
+    assert [(error.path, error.message) for error in mistakes(too_long)] == [
+        ("registry_auth.password", "is larger than 128 KiB, the most that is sent to a registry"),
+        ("registry_auth", "has 4000 references: at most 1000 are allowed"),
+    ]
+    commands = {"type": "task", "image": "i", "entrypoint": "e", "commands": ["${{ run.args }}"] * 9_000}
+    before = tracemalloc_peak(lambda: mistakes(commands, arguments=("x",)))
+    found: list[FieldError] = []
+    after = tracemalloc_peak(lambda: found.extend(mistakes(commands, arguments=("x" * 120_000,))))
+    assert [(error.path, error.message) for error in found] == [
+        ("commands", "are larger than 1 MiB, the most a process can be given")
+    ]
+    assert after < before + 2**21
+
+
+def tracemalloc_peak(do: Callable[[], object]) -> int:
+    """Bytes of memory that it takes."""
+    tracemalloc.start()
+    try:
+        do()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@given(
+    st.lists(
+        st.text(max_size=2) | st.builds(SecretRef, secret=st.just("s")) | st.builds(Sealed, sealed=st.just("b"))
+    )
+)
+def test_pieces_are_joined_where_they_can_be(pieces: list[str | SecretRef | Sealed]) -> None:
+    found = pieces_of(joined(pieces))
+    assert all(found) or found == ("",)
+    assert not any(isinstance(one, str) and isinstance(other, str) for one, other in pairwise(found))
+    told = ["".join(str(one) for one in some) for some in (found, pieces)]
+    assert told[0] == told[1]

@@ -7,6 +7,7 @@ Made once, by ``perdure.spec.resolve``. Holds no secret: a sealed value stays se
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import Field
@@ -38,11 +39,11 @@ is open."""
 def joined(pieces: Iterable[Piece]) -> Value:
     """The pieces as one value: a text, if all of them are."""
     kept: list[Piece] = []
-    for piece in pieces:
-        if isinstance(piece, str) and kept and isinstance(kept[-1], str):
-            kept[-1] += piece
-        elif piece != "":
-            kept.append(piece)
+    for literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
+        if not literal:
+            kept.extend(group)
+        elif text := "".join(cast(Iterable[str], group)):
+            kept.append(text)
     if len(kept) < 2 and not any(isinstance(piece, SecretRef) for piece in kept):
         return cast(str | Sealed, kept[0]) if kept else ""
     return tuple(kept)

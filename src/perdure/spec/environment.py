@@ -11,6 +11,17 @@ from perdure.spec.interpolation import Named, Reference
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.references import Texts
 
+MAX_WORD = 128 * 1024
+"""Bytes of one argument or variable, with its end: Linux takes no longer one (MAX_ARG_STRLEN)."""
+
+MAX_ENV = 1024 * 1024
+"""Linux takes 2 MiB of arguments and variables together; agents add their own."""
+
+MOST_REFERENCES = 1000
+"""In all of a run's variables, and in its login: each is opened on the worker, and travels by itself."""
+
+LOGIN = ("registry_auth.username", "registry_auth.password")
+
 _OF_A_BOX = 48
 """Bytes that a sealed box is longer than what is in it."""
 
@@ -52,6 +63,27 @@ def commands(run: Task, texts: Texts, arguments: Sequence[str]) -> tuple[str, ..
     )
 
 
+def command_sizes(run: Task, texts: Texts, arguments: Sequence[str]) -> list[int]:
+    """Bytes of each of ``commands``, which are not made for that: arguments may be long, and referred to often."""
+    given = _size(shlex.join(arguments))
+    return [
+        sum(_size(piece) if isinstance(piece, str) else given for piece in texts[f"commands[{index}]"])
+        for index in range(len(run.commands))
+    ]
+
+
+def login_sizes(texts: Texts, env: Mapping[str, Value]) -> dict[str, int]:
+    """Bytes of the registry's username and password, by path, which are not made for that."""
+    sizes = {name: size("", value) for name, value in env.items()}
+
+    def part_size(part: str | Reference) -> int:
+        if isinstance(part, Named) and part.namespace == "env":
+            return sizes.get(part.name, 0)
+        return _size(_secret(part))
+
+    return {path: sum(map(part_size, texts[path])) for path in LOGIN}
+
+
 def registry_auth(run: RunFields, texts: Texts, env: Mapping[str, Value]) -> RegistryAuth | None:
     """Who pulls the image; ``env`` is the run's."""
 
@@ -60,7 +92,8 @@ def registry_auth(run: RunFields, texts: Texts, env: Mapping[str, Value]) -> Reg
 
     if run.registry_auth is None:
         return None
-    return RegistryAuth(username=login("registry_auth.username"), password=login("registry_auth.password"))
+    username, password = map(login, LOGIN)
+    return RegistryAuth(username=username, password=password)
 
 
 def _login_pieces(part: str | Reference, env: Mapping[str, Value]) -> Sequence[Piece]:

@@ -15,7 +15,16 @@ from pydantic import BaseModel
 
 from perdure.model.messages import CodeRef
 from perdure.model.nearest import MOST_HINTS, nearest
-from perdure.spec.environment import commands, size, variables
+from perdure.spec.environment import (
+    MAX_ENV,
+    MAX_WORD,
+    MOST_REFERENCES,
+    command_sizes,
+    commands,
+    login_sizes,
+    size,
+    variables,
+)
 from perdure.spec.grammar.base import unprintable
 from perdure.spec.grammar.env import Supplied
 from perdure.spec.models.profile import ProfileFields
@@ -27,13 +36,7 @@ from perdure.spec.script import argv, split_words
 
 _SUPPLY = "give it with `-e {0}=…`, or set it where you run perdure apply"
 _AS_FILE = "put it into a file, and list that under files"
-
-MAX_WORD = 128 * 1024
-"""Linux takes no longer argument or variable (MAX_ARG_STRLEN)."""
-
-MAX_ENV = 1024 * 1024
-"""Linux takes 2 MiB of arguments and variables together; agents add their own."""
-
+_AS_SCRIPT = "put them into a script, list it under files, and run that"
 
 Found: TypeAlias = Callable[[RunFields, "Submission"], Problems]
 
@@ -115,6 +118,23 @@ def the_environment_fits_a_process(run: RunFields, submission: Submission) -> Pr
         yield Problem("env", "is larger than 1 MiB, the most a process can be given", _AS_FILE)
 
 
+def the_login_is_short(run: RunFields, submission: Submission) -> Problems:
+    env = variables(run, Texts(run, "env"), submission.sealed)
+    for path, bytes_ in login_sizes(Texts(run, "registry_auth"), env).items():
+        if bytes_ > MAX_WORD:
+            yield Problem(path, "is larger than 128 KiB, the most that is sent to a registry", "give it a token")
+
+
+def _references_are_few(field: str) -> Found:
+    def find(run: RunFields, submission: Submission) -> Problems:
+        texts = Texts(run, field)
+        count = sum(1 for namespace in ("env", "secrets") for _ in texts.named(namespace))
+        if count > MOST_REFERENCES:
+            yield Problem(field, f"has {count} references: at most {MOST_REFERENCES} are allowed", _AS_FILE)
+
+    return find
+
+
 def _variables_are_there(field: str) -> Found:
     def find(run: RunFields, submission: Submission) -> Problems:
         for path, name in Texts(run, field).named("env"):
@@ -154,6 +174,9 @@ def the_process_can_be_started(run: RunFields, submission: Submission) -> Proble
         yield Problem(
             "commands", "are given an argument that is not text (NUL, or not UTF-8)", "encode it, as base64"
         )
+    if sum(command_sizes(run, texts, submission.arguments)) > MAX_ENV:
+        yield Problem("commands", "are larger than 1 MiB, the most a process can be given", _AS_SCRIPT)
+        return
     words = argv(
         commands(run, texts, submission.arguments),
         entrypoint=None if run.entrypoint is None else split_words(run.entrypoint),
@@ -161,8 +184,7 @@ def the_process_can_be_started(run: RunFields, submission: Submission) -> Proble
         has_image=bool(run.image),
     )
     if any(len(word.encode(errors="replace")) >= MAX_WORD for word in words):
-        hint = "put them into a script, list it under files, and run that"
-        yield Problem("commands", "are larger than 128 KiB, the most a process can be given", hint)
+        yield Problem("commands", "are larger than 128 KiB, the most a process can be given", _AS_SCRIPT)
     if not words and run.commands and run.image is None:
         yield Problem("commands", "have nothing to run: there are no arguments", "give them after --")
 
@@ -172,6 +194,9 @@ _RULES: tuple[tuple[Found, tuple[str, ...]], ...] = (
     (local_files_are_uploaded, ("files", "repos")),
     (each_variable_has_a_value, ("env",)),
     (the_environment_fits_a_process, ("env",)),
+    (the_login_is_short, ("registry_auth", "env")),
+    (_references_are_few("env"), ("env",)),
+    (_references_are_few("registry_auth"), ("registry_auth",)),
     (_variables_are_there("registry_auth"), ("registry_auth", "env")),
     (_variables_are_there("probes"), ("probes", "env")),
     (_secrets_are_there("registry_auth"), ("registry_auth",)),
