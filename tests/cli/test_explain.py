@@ -160,3 +160,27 @@ def test_any_kind_is_explained(perdure: Program, fake: FakeClient, text: str):
     assert "type " in ended.out
     assert "<stdin>:1" in ended.out
     assert fake.planned == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [("apply", "-f", "train.yml", "--explain"), ("apply", "-f", "train.yml", "-y"), ("offer",)]
+)
+def test_json_is_also_what_a_mistake_is_told_in(perdure: Program, tmp_path: Path, arguments: tuple[str, ...]):
+    (tmp_path / "train.yml").write_text("type: task\ncommands: [echo]\nmax_duration: 3x\n")
+    (tmp_path / ".perdure/profiles.yml").write_text("profiles: [{name: large, max_price: x}]\n")
+    ended = perdure(*arguments, "--profile", "large", "--json")
+    assert (ended.code, ended.err) == (1, "")
+    mistakes = [(it["file"], it["line"], it["path"]) for it in json.loads(ended.out)["errors"]]
+    of_the_file = [("train.yml", 3, "max_duration")] if "apply" in arguments else []
+    assert mistakes == [*of_the_file, (".perdure/profiles.yml", 1, "profiles[0].max_price")]
+
+
+def test_json_tells_what_the_worker_does_not_take_and_what_is_not_yaml(
+    perdure: Program, fake: FakeClient, tmp_path: Path
+):
+    fake.plan_answer = api.Plan(name="x", errors=(FieldError(path="env", message="refers to secrets.hf"),))
+    ended = perdure(*ASKED, "--json")
+    assert (ended.code, json.loads(ended.out)["errors"][0]["line"]) == (1, 6)
+    (tmp_path / "train.yml").write_text("type: [")
+    ended = perdure(*ASKED, "--json")
+    assert (ended.code, json.loads(ended.out)["errors"][0]["file"]) == (1, "train.yml")

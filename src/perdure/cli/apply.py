@@ -13,7 +13,7 @@ from perdure.cli.code import announce, look, send
 from perdure.cli.flags import Given
 from perdure.cli.plan import OFFERS_SHOWN, show_plan
 from perdure.cli.terminal import ask, confirm, print_json, say
-from perdure.cli.written import Shown, Written, gather
+from perdure.cli.written import Written, Wrong, gather
 from perdure.client.client import PerdureClient, check_names, user_name
 from perdure.client.code import Part, check_limit
 from perdure.client.inputs import environment, sealed
@@ -57,8 +57,8 @@ def apply_file(options: ApplyOptions) -> int:
             if written.kind == "fleet":
                 return fleet_apply.apply(written, options.project, yes=options.yes)
             return asyncio.run(_apply(options, written))
-    except Shown:
-        return 1
+    except Wrong as wrong:
+        return wrong.tell(json=options.json)
 
 
 @dataclass(frozen=True)

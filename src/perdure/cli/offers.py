@@ -10,7 +10,7 @@ from perdure.cli.flags import Given
 from perdure.cli.session import with_client
 from perdure.cli.tables import failure_table, offer_table
 from perdure.cli.terminal import out, print_json, say
-from perdure.cli.written import Shown, Written, loaded, profile_that_holds
+from perdure.cli.written import Written, Wrong, loaded, profile_that_holds
 from perdure.client.client import PerdureClient
 
 ANYTHING = {"type": "task", "commands": ["true"]}
@@ -44,8 +44,8 @@ def show_offers(
     """The exit code."""
     try:
         wanted = _wanted(resources or "", flags, profile, no_profile)
-    except Shown:
-        return 1
+    except Wrong as wrong:
+        return wrong.tell(json=json)
 
     async def work(client: PerdureClient) -> None:
         rows = await client.offers(project, wanted, limit=limit)
@@ -70,7 +70,7 @@ def show_offers(
 def _wanted(resources: str, flags: Given, profile: str | None, no_profile: bool) -> dict[str, Any]:
     """
     Raises:
-        Shown: something is not right.
+        Wrong: something is not right.
     """
     source = Source("--resources", Path.cwd(), f"resources: {{{resources}}}".encode())
     document = loaded(source)

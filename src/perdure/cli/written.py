@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from perdure.cli.documents import Source, read
-from perdure.cli.errors import NotYet, show_error
+from perdure.cli.errors import Mistake, NotYet, mistakes, show_error
 from perdure.cli.flags import Given
+from perdure.cli.terminal import print_json
 from perdure.client.profiles import Profile, chosen
+from perdure.model.base import Message
 from perdure.model.errors import FieldError, InvalidConfiguration
 from perdure.model.origins import Origin
 from perdure.spec import reading
@@ -22,8 +24,28 @@ from perdure.spec.reading import Reading
 COMMAND_LINE = "the command line"
 
 
-class Shown(Exception):
-    """An error that the user has seen already: the command ends with exit code 1."""
+class Refused(Message):
+    """What a command with ``--json`` prints instead of its result, if what somebody wrote is not right."""
+
+    errors: tuple[Mistake, ...]
+
+
+class Wrong(Exception):
+    """What somebody wrote is not right: with every mistake, by the file that it is in."""
+
+    def __init__(self, *errors: tuple[InvalidConfiguration, str | None]):
+        """``errors``: each with the text of its file, to show its lines."""
+        super().__init__(*(error for error, _ in errors))
+        self.errors = errors
+
+    def tell(self, *, json: bool = False) -> int:
+        """Say so; the exit code."""
+        if json:
+            print_json(Refused(errors=mistakes((error for error, _ in self.errors), COMMAND_LINE)))
+        else:
+            for error, text in self.errors:
+                show_error(error, text)
+        return 1
 
 
 @dataclass(frozen=True)
@@ -86,17 +108,17 @@ class Written:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Mistakes that leave this block are shown, each with the line that it is about.
+        """Mistakes leave this block each with the line that it is about.
 
         Raises:
-            Shown
+            Wrong
         """
         try:
             yield
         except InvalidConfiguration as error:
-            for one in self.by_source(error.errors):
-                show_error(type(error)(one.errors, source=one.source), self.text(one.source))
-            raise Shown from error
+            found = self.by_source(error.errors)
+            told = ((type(error)(one.errors, source=one.source), self.text(one.source)) for one in found)
+            raise Wrong(*told) from error
 
     def by_source(self, errors: Iterable[FieldError]) -> list[InvalidConfiguration]:
         """Errors about the whole, each with file, line and column of the layer that it is in."""
@@ -149,37 +171,49 @@ def gather(file: str | None, flags: Given, profile: str | None, *, no_profile: b
     """What is written in ``file`` (as in ``read``), and in the profile that holds.
 
     Raises:
-        Shown: one of them is not right.
+        Wrong: one of them is not right; if the profile is not, with the mistakes of both.
         UserError: one of them cannot be read.
     """
     source = read(file)
-    document = loaded(source)
-    return Written(source, document, flags, profile_that_holds(profile, no_profile=no_profile))
+    try:
+        holds = profile_that_holds(profile, no_profile=no_profile)
+    except Wrong as wrong:
+        raise Wrong(*_wrong_without(source, flags), *wrong.errors) from wrong
+    return Written(source, loaded(source), flags, holds)
+
+
+def _wrong_without(source: Source, flags: Given) -> tuple[tuple[InvalidConfiguration, str | None], ...]:
+    """What is not right whatever the profile says."""
+    try:
+        written = Written(source, loaded(source), flags)
+        with written.explained():
+            written.check()
+    except Wrong as wrong:
+        return wrong.errors
+    return ()
 
 
 def loaded(source: Source) -> Document:
     """
     Raises:
-        Shown: it is not YAML, or not a mapping.
+        Wrong: it is not YAML, or not a mapping.
     """
     try:
         return source.load()
     except InvalidConfiguration as error:
-        show_error(error, source.text.decode(errors="replace"))
-        raise Shown from error
+        raise Wrong((error, source.text.decode(errors="replace"))) from error
 
 
 def profile_that_holds(asked: str | None, *, no_profile: bool) -> Profile | None:
     """
     Raises:
-        Shown: its file is not right.
+        Wrong: its file is not right.
         UserError: there is none of that name.
     """
     try:
         return chosen(asked, none=no_profile)
     except InvalidConfiguration as error:
-        show_error(error, text_of(error))
-        raise Shown from error
+        raise Wrong((error, text_of(error))) from error
 
 
 def text_of(error: InvalidConfiguration) -> str | None:
