@@ -116,12 +116,12 @@ def test_without_a_submission_a_deadline_is_ahead_of_now() -> None:
 
 def test_what_is_given_beside_the_configuration_is_shown_by_name() -> None:
     run = resolve(task("env: [A, B=x]"), sealed={"A": "1", "B": "2", "C": "3"})
-    rows = {one.path: (one.value, one.origin.words(), one.data) for one in run.values}
+    rows = {one.path: (one.value, one.origin.words(), one.data) for one in run.shown}
     assert rows["env"] == ("A, B, C", "configuration", ["A", "B", "C"])
     assert {path: row for path, row in rows.items() if path.startswith("env.")} == {
         "env.A": ("A of your environment", "configuration", None),
         "env.B": ("given", "-e", None),
         "env.C": ("given", "-e", None),
     }
-    alone = {one.path: one.origin.words() for one in resolve(task(""), sealed={"C": "3"}).values}
+    alone = {one.path: one.origin.words() for one in resolve(task(""), sealed={"C": "3"}).shown}
     assert (alone["env"], alone["env.C"]) == ("-e", "-e")
