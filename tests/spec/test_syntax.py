@@ -24,11 +24,11 @@ MENDED = [
     (" type: task\nname: a", 2, 1, "is indented by 0 spaces, where 1 would fit", OUT_OF_LINE),
     ("type: task\ncommands:\n  - a\n  name: x", 4, 3, "mixes", "write all of them with `- `, or none"),
     ("type: task\nenv:\n  A: 1\n  - B", 4, 3, "mixes", "write all of them with `- `, or none"),
-    ("type:task\nname: x", 1, 6, "has no space after `type:`", "type: task"),
-    ("type: task\nname:x\ncommands:\n  - a", 2, 6, "has no space after `name:`", "name: x"),
-    ("type: task\nresources:\n  cpu: 2\n  gpu:1", 4, 7, "has no space after `gpu:`", "gpu: 1"),
-    ("type: task\nresources:\n  gpu:1\n  cpu: 2", 3, 7, "has no space after `gpu:`", "gpu: 1"),
-    ("type: task\ncommands:\n  - a\n  -echo hi", 4, 4, "has no space after `-`", "- echo hi"),
+    ("type:task\nname: x", 1, 6, "has no space after `type:`", "write `type: `"),
+    ("type: task\nname:x\ncommands:\n  - a", 2, 6, "has no space after `name:`", "write `name: `"),
+    ("type: task\nresources:\n  cpu: 2\n  gpu:1", 4, 7, "has no space after `gpu:`", "write `gpu: `"),
+    ("type: task\nresources:\n  gpu:1\n  cpu: 2", 3, 7, "has no space after `gpu:`", "write `gpu: `"),
+    ("type: task\ncommands:\n  - a\n  -echo hi", 4, 4, "has no space after `-`", "write `- `"),
     ("type:task", 1, 1, "must be a mapping", "write a space after `type:`"),
     ("type: task\nnodes 2\nimage: x", 2, 1, "has no `: `", "`key: value`"),
     ("type: task\ncommands: - b", 2, 11, "has an item behind a key", "a line of its own"),
@@ -42,17 +42,17 @@ MENDED = [
     ("type: task\ncommands:\n  - 'echo it's'", 3, 13, "has a quote inside quotes", "write '' for '"),
     ('type: task\ncommands:\n  - "echo "it" "\n  - b', 3, 11, "has a quote inside quotes", 'write \\" for "'),
     ('type: task\ncommands:\n  - "a b" && b', 3, 10, "goes on after its closing quote", "'\"a b\" && b'"),
-    ("type: task\nname: 'a' b", 2, 10, "goes on after its closing quote", "quotes: '''a'' b'"),
+    ("type: task\nname: 'a' b", 2, 10, "goes on after its closing quote", "put the whole text into quotes"),
     ("type: task\ncommands:\n  - 'abc\nname: x", 3, 5, "has a quote that is not closed", "it begins with"),
     ('type: task\ncommands:\n  - "a\\d"', 3, 7, "has \\d between double quotes", "single quotes"),
     ("type: task\ncommands:\n  - *.py", 3, 5, "begins with *", "quotes: '*.py'"),
     ("type: task\ncommands:\n  - >>x", 3, 5, "begins with >", "quotes: '>>x'"),
-    ("type: task\nname: %x", 2, 7, "begins with %", "quotes: '%x'"),
+    ("type: task\nname: %x", 2, 7, "begins with %", "put the whole text into quotes"),
     ("type: task\ncommands:\n  - if x: y: z", 3, 12, "has a `: ` inside a text", "quotes: 'if x: y: z'"),
     ("type: task\ncommands:\n  -\techo a", 3, 4, "has a tab", "spaces"),
     ("type: task\ncommands:\n  - a\n\xa0\xa0- b\n", 4, 1, "is indented with a no-break space", "plain spaces"),
     ("type: task\nresources:\n\xa0 gpu: 2", 3, 1, "is indented with a no-break space", "plain spaces"),
-    ("type: task\nname:\xa0x\nnodes: 2", 2, 6, "has a no-break space after `name:`", "plain space there: name: x"),
+    ("type: task\nname:\xa0x\nnodes: 2", 2, 6, "has a no-break space after `name:`", "with a plain space"),
 ]
 
 
@@ -70,6 +70,14 @@ def test_no_word_of_the_parser_is_told(text: str) -> None:
     words = f"{error.message} {error.hint}"
     for word in ("did not find", "expected", "indicator", "token", "context", "scalar", "simple key"):
         assert word not in words
+
+
+@pytest.mark.parametrize(
+    "line", ["TOKEN: @s3cret", "TOKEN:s3cret", "- TOKEN=a: s3cret: b", "TOKEN: 's3cret's", "-s3cret"]
+)
+def test_no_value_of_a_variable_is_told(line: str) -> None:
+    error = unreadable(f"type: task\nenv:\n  {line}\n  A: 1\n")
+    assert "s3cret" not in f"{error.message} {error.hint}"
 
 
 def test_a_list_without_spaces_is_told_to_have_them() -> None:

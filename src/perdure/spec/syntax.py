@@ -18,10 +18,11 @@ _ODD_SPACE = re.compile("[\xa0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
 """Looks like a space, and is none to YAML: they come with text that is copied from a page."""
 
 _KEY = re.compile(r"[\w./-]+(?=:)")
-_UNSPACED = re.compile(r"-(?=[^ \t\r\n-])|[\w-]+:(?=[^ \t\r\n/:])")
+_UNSPACED = re.compile(r"-(?=[^ \t\r\n-])|[\w-]{1,60}:(?=[^ \t\r\n/:])")
 _VALUE = re.compile(r"\s*(?:- +)*(?:[\w./-]+: +)?")
 """What stands before the value of a line: its indentation, the marks of items, a key."""
 
+_ITEM = re.compile(r"\s*- +(?!\w+=|[\w./-]+: )")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*\"""")
 _CLOSING = {"[": "]", "{": "}"}
 
@@ -183,9 +184,7 @@ class _Reader:
         if found := _UNSPACED.match(text, start):
             odd = _ODD_SPACE.match(text, found.end())
             message = f"has a no-break space after `{found[0]}`" if odd else f"has no space after `{found[0]}`"
-            after = text[found.end() :].strip()
-            shown = f": {found[0]} {after}" if len(after) <= _SHOWN else ""
-            return Fault(message, line, found.end(), f"write a plain space there{shown}")
+            return Fault(message, line, found.end(), f"write `{found[0]} `, with a plain space")
         return Fault(
             "has no `: `", line, start, "write `key: value`; or indent it, if it belongs to the text above"
         )
@@ -253,9 +252,9 @@ def _value_at(text: str) -> int:
 
 
 def _quote(text: str) -> str:
-    """The hint that shows the value of a line in quotes."""
+    """The hint that shows an item in quotes, unless it may be a variable: what is secret is in no message."""
     value = text[_value_at(text) :].strip()
-    if 0 < len(value) <= _SHOWN:
+    if 0 < len(value) <= _SHOWN and _ITEM.match(text):
         doubled = value.replace("'", "''")
         return f"put the whole text into quotes: '{doubled}'"
     return "put the whole text into quotes"

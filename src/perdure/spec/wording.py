@@ -11,11 +11,18 @@ from pydantic_core import ErrorDetails
 
 from perdure.model.errors import FieldError
 from perdure.spec.document import Lines, Path
-from perdure.spec.grammar.base import told, without_login
+from perdure.spec.grammar.base import split_by_yaml, told, without_login
+from perdure.spec.grammar.hardware import ResourcesSpec
+from perdure.spec.models.profile import Profile, ProfilesFile, ScheduleSpec
+from perdure.spec.models.run import Task
 from perdure.spec.syntax import missing_space
 
 _FEW = 12
 """Keys that are told, where one is not known; of more, where to look them up."""
+
+_COMMANDS = ("commands", "init", "setup", "entrypoint")
+_SHOWN = 60
+"""Characters of a command that are written out in a hint."""
 
 RENAMED = {
     "termination_idle_time": "idle_duration",
@@ -24,6 +31,16 @@ RENAMED = {
     "pool_name": "fleets",
     "default_pool": "fleets",
     "replica": "replicas",
+    "timeout": "max_duration",
+    "docker_image": "image",
+    "container": "image",
+    "script": "commands",
+    "run": "commands",
+    "args": "commands",
+    "environment": "env",
+    "workdir": "working_dir",
+    "cwd": "working_dir",
+    "budget": "max_cost",
 }
 """What old files, and hasty hands, write for a field."""
 
@@ -159,6 +176,10 @@ class Wording:
         if meant := renamed if renamed in names else closest(name, names):
             self.meant.append((*steps[:-1], meant))
             return message, f"did you mean {meant}?"
+        if owner is Profile and name in {**Task.model_fields, **ResourcesSpec.model_fields}:
+            return message, "a profile may not have it: write it into the configuration of the run"
+        if inner := _further_in(name, owner):
+            return message, inner
         if len(steps) == 1:
             kinds = dict.fromkeys(kind_of(other) for other in self._others if name in other.model_fields)
             return message, f"it is for {', '.join(kinds)} only" if kinds else self._known_keys(names)
@@ -169,8 +190,19 @@ class Wording:
     def _known_keys(self, names: list[str]) -> str | None:
         if 0 < len(names) <= _FEW:
             return f"known here: {', '.join(names)}"
-        kind = kind_of(self._model)
+        kind = "profiles" if self._model in (Profile, ProfilesFile) else kind_of(self._model)
         return f"`perdure schema {kind}` lists all that are" if kind.islower() else None
+
+
+def _further_in(name: str, owner: type[BaseModel] | None) -> str | None:
+    """The hint for a key that belongs into a mapping here: ``gpu`` into ``resources``."""
+    for outer, inner in (("resources", ResourcesSpec), ("schedule", ScheduleSpec)):
+        if owner is None or outer not in owner.model_fields:
+            continue
+        fields = sorted(inner.model_fields)
+        if meant := name if name in fields else closest(name, fields):
+            return f"it belongs under {outer}: write {meant} in a line below it, indented by two spaces"
+    return None
 
 
 def kind_of(model: type[BaseModel]) -> str:
@@ -222,8 +254,11 @@ def _inside(value: object, step: str | int) -> object:
 def in_words(detail: ErrorDetails) -> tuple[str, str | None]:
     """The mistake, and what to write instead."""
     message, hint = _message(detail)
+    field = next((step for step in reversed(steps_of(detail)) if isinstance(step, str)), "")
+    if field in _COMMANDS and (command := split_by_yaml(detail["input"])) and len(command) <= _SHOWN:
+        doubled = without_login(command).replace("'", "''")
+        return message, f"put the text into quotes: '{doubled}'"
     if hint is None and detail["type"] not in _SAY_IT_ALL:
-        field = next((step for step in reversed(steps_of(detail)) if isinstance(step, str)), "")
         hint = f"such as {EXAMPLES[field]}" if field in EXAMPLES else None
     return message, hint
 
@@ -255,6 +290,8 @@ def _message(detail: ErrorDetails) -> tuple[str, str | None]:
             return f"is {given}, where a list is wanted", hint if value is not None else None
         case "dict_type" | "model_type" | "model_attributes_type":
             hint = missing_space(value) if isinstance(value, str) else None
+            if value is None and len(detail["loc"]) == 1:
+                hint = "indent by two spaces what belongs to it"
             return f"is {given}, where a mapping is wanted", hint
         case "string_too_short":
             return "is empty", None

@@ -7,7 +7,7 @@ of the field (``is not a duration: '2H'``); the hint says what to write instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Collection, Mapping, Sized
 from typing import Annotated, Any, TypeGuard, TypeVar, cast
 
 from pydantic import (
@@ -103,6 +103,30 @@ class Written(BaseModel):
         return cast(object, value)
 
 
+def split_by_yaml(value: object) -> str | None:
+    """The text that YAML took for a mapping, because of a blank after a colon in it: ``echo key: value``."""
+    if not is_mapping(value) or len(value) != 1:
+        return None
+    ((key, rest),) = value.items()
+    if rest is None or is_list(rest) or is_mapping(rest):
+        return None
+    return f"{key}: {rest if isinstance(rest, str) else told(rest)}"
+
+
+def joined(value: object, fields: Collection[str]) -> object:
+    """The value, if it is not a short form such as ``80:90`` that became a mapping by a blank after its colon.
+
+    Args:
+        fields: of the long form; a key that begins like one of them is that one, misspelt.
+    """
+    if not (said := split_by_yaml(value)):
+        return value
+    key, _, rest = said.partition(": ")
+    if "_" in key or any(key[:2] == field[:2] for field in fields):
+        return value
+    raise wrong("is a mapping, because of the blank after its colon", f"write {told(f'{key}:{rest}')[1:-1]}")
+
+
 def unprintable(value: str) -> str | None:
     """What in it neither a process nor a database can be given, in words."""
     if "\0" in value:
@@ -121,6 +145,8 @@ def text(value: object) -> str:
         raise wrong(f"is {word}, where a text is wanted", f'quote it if you mean the word: "{word}"')
     if isinstance(value, int | float):
         return digits(value)
+    if split_by_yaml(value):
+        raise wrong("is a mapping, where a text is wanted", "put the text into quotes")
     raise wrong(f"is {told(value)}, where a text is wanted")
 
 

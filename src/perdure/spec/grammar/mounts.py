@@ -13,7 +13,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from perdure.spec.grammar.base import Switch, Text, Written, by_form, text, told, wrong
+from perdure.spec.grammar.base import Switch, Text, Written, by_form, joined, text, told, wrong
 from perdure.spec.grammar.forms import ANY, Short, one_or_more, scalar
 
 _DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
@@ -94,7 +94,7 @@ class HostMount(Written):
 def mount(value: object) -> object:
     """``volume:/path`` or ``/host:/path`` as a mapping."""
     if not isinstance(value, str):
-        return value
+        return joined(value, ("name", "path", "instance_path", "optional"))
     source, colon, path = value.partition(":")
     if not colon or ":" in path or not source or not path:
         raise wrong(f"is not a mount: {told(value)}", _MOUNT_HINT)
@@ -128,7 +128,7 @@ Mount = Annotated[
 def file_mapping(value: object) -> object:
     """``local`` or ``local:container`` as a mapping."""
     if not isinstance(value, str):
-        return value
+        return joined(value, ("local_path", "path"))
     drive, rest = (value[:2], value[2:]) if _DRIVE.match(value) else ("", value)
     local, colon, path = rest.partition(":")
     if ":" in path:
@@ -169,7 +169,7 @@ def repository(value: object) -> object:
     address of IPv6; of ``git@host:owner/name``, the first one is part of it.
     """
     if not isinstance(value, str):
-        return value
+        return joined(value, RepoSpec.model_fields)
     if not value:
         raise wrong("is empty", "write a local path or a URL")
     url = _TO_THE_PORT.match(value) or _TO_THE_OWNER.match(value)

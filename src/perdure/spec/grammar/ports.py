@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field
 
-from perdure.spec.grammar.base import Written, is_mapping, told, whole, whole_text, wrong
+from perdure.spec.grammar.base import Written, is_mapping, joined, told, whole, whole_text, wrong
 from perdure.spec.grammar.forms import Short, scalar
 
 _PAIR = re.compile(r"(?P<local>[0-9]{1,5}|\*) *: *(?P<container>[0-9]{1,5})")
@@ -27,7 +27,7 @@ PORT = scalar(
 def port(value: object) -> object:
     """A port mapping from any of its forms."""
     if isinstance(value, dict | PortMapping):
-        return cast(object, value)
+        return joined(cast(object, value), PortMapping.model_fields)
     single = whole_text(value) if isinstance(value, str) else value
     if isinstance(single, int) and not isinstance(single, bool):
         container = _bounded(single)
