@@ -10,6 +10,7 @@ from activities.vault import Vault
 from activities.world import World
 from perdure.model.errors import CannotOpen
 from perdure.spec.effective import EffectiveRun, Piece, Sealed, SecretRef, Value, pieces_of, secrets_of
+from perdure.spec.environment import MAX_ENV, MAX_WORD, size
 from perdure.store import secrets
 
 
@@ -26,7 +27,8 @@ async def opened(world: World, run: EffectiveRun) -> Opened:
     """Every value of a run, with its secrets as they are now.
 
     Raises:
-        CannotOpen: secrets are missing, all of which are named; or a value was made for another key.
+        CannotOpen: secrets are missing, all of which are named; or a value was made for another key, or is none
+            that a process can be given.
     """
     values = await _secrets(world, run)
 
@@ -40,9 +42,16 @@ async def opened(world: World, run: EffectiveRun) -> Opened:
                 return piece
 
     def whole(value: Value, what: str) -> str:
-        return "".join(plain(piece, what) for piece in pieces_of(value))
+        texts = [plain(piece, what) for piece in pieces_of(value)]
+        if sum(len(text.encode()) for text in texts) > MAX_WORD:
+            raise CannotOpen(f"{what} is larger than 128 KiB with its secrets in it")
+        if any("\0" in text for text in texts):
+            raise CannotOpen(f"{what} has a NUL character, which no process can be given")
+        return "".join(texts)
 
     env = {name: whole(value, f"the value of {name} in env") for name, value in run.env.items()}
+    if sum(size(name, value) for name, value in env.items()) > MAX_ENV:
+        raise CannotOpen("env is larger than 1 MiB with its secrets in it")
     auth = run.registry_auth
     if auth is None:
         return Opened(env)

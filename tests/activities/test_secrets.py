@@ -197,6 +197,24 @@ async def test_a_missing_secret_ends_the_job_before_its_host_hears_of_it(bench: 
     assert await bench.tasks(instance) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "times", "message"),
+    [
+        ("x" * 5000, 27, "the value of A in env is larger than 128 KiB with its secrets in it"),
+        ("a\0b", 1, "the value of A in env has a NUL character, which no process can be given"),
+    ],
+)
+async def test_what_no_process_can_be_given_ends_the_job_with_the_reason(
+    bench: Bench, value: str, times: int, message: str
+):
+    await put(bench, "key", "x" * 5000)
+    sealed = Sealed(sealed=seal(public_key(bench.world.private_key), value))
+    secret = SecretRef(secret="key")
+    env = {"A": tuple(secret if "x" in value else sealed for _ in range(times))}
+    outcome = await bench.submit(await bench.job(await bench.instance(), "true", env=env))
+    assert (outcome.reason, outcome.message) == (JobReason.TERMINATED_BY_SERVER, message)
+
+
 async def test_a_secret_deleted_while_its_job_waits_for_the_host_ends_the_job(bench: Bench):
     await put(bench, "key", "s3cret")
     step = await bench.job(await bench.instance(), "true", env={"KEY": (SecretRef(secret="key"),)})

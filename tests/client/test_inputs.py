@@ -96,3 +96,13 @@ def test_a_value_that_no_process_can_be_given_is_refused_by_name():
 
 def test_made_up_names_are_names():
     assert all(RESOURCE_NAME.match(random_name()) for _ in range(100))
+
+
+def test_a_value_with_a_nul_is_refused_before_it_is_sealed():
+    with pytest.raises(UserError, match="A has a NUL character"):
+        environment({}, ["A=x\0y"], {})
+
+
+def test_a_reference_that_is_a_literal_asks_for_nothing():
+    login = {"username": "u", "password": "p$${{ env.NOPE }}"}
+    assert environment({"registry_auth": login}, environ={}) == {}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perdure import spec
+from perdure.spec.effective import Sealed, SecretRef
 from perdure.spec.reading import read
 from tests.spec.support import SUBMITTED, mistakes, resolve, task
 
@@ -116,12 +117,38 @@ def test_without_a_submission_a_deadline_is_ahead_of_now() -> None:
 
 def test_what_is_given_beside_the_configuration_is_shown_by_name() -> None:
     run = resolve(task("env: [A, B=x]"), sealed={"A": "1", "B": "2", "C": "3"})
-    rows = {one.path: (one.value, one.origin.words(), one.data) for one in run.shown}
+    rows = {one.path: (one.value, one.origin.words(), one.data) for one in run.values}
     assert rows["env"] == ("A, B, C", "configuration", ["A", "B", "C"])
     assert {path: row for path, row in rows.items() if path.startswith("env.")} == {
         "env.A": ("A of your environment", "configuration", None),
         "env.B": ("given", "-e", None),
         "env.C": ("given", "-e", None),
     }
-    alone = {one.path: one.origin.words() for one in resolve(task(""), sealed={"C": "3"}).shown}
+    alone = {one.path: one.origin.words() for one in resolve(task(""), sealed={"C": "3"}).values}
     assert (alone["env"], alone["env.C"]) == ("-e", "-e")
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "A B", "A\nB", "\0", "\ud800", "${{x}}", "A\u00a0"])
+def test_a_value_is_for_a_variable_that_a_process_can_be_given(name: str) -> None:
+    told = {error.path: error.message for error in mistakes(task(""), sealed={name: "Ym94"})}
+    assert told.keys() == {"env"}
+    assert "which is not the name of a variable" in told["env"]
+    for value in ("x", {"key": "A"}):
+        (error,) = mistakes({"type": "task", "commands": ["x"], "env": {name: value}}, sealed={"A": "Ym94"})
+        assert error.message.startswith("is not the name of a variable")
+    (error,) = mistakes({"type": "task", "commands": ["x"], "env": {"B": {"key": name}}})
+    assert error.message.startswith("is not the name of a variable")
+
+
+@pytest.mark.parametrize("name", ["A", "A-B", "1A", "a.b", "\u00e9"])
+def test_a_variable_need_not_have_a_name_that_a_shell_knows(name: str) -> None:
+    run = resolve(
+        {"type": "task", "commands": ["x"], "env": {name: {"key": name}, "B": "${{ secrets.s }}"}},
+        sealed={name: "Ym94"},
+    )
+    assert run.env == {name: Sealed(sealed="Ym94"), "B": (SecretRef(secret="s"),)}
+
+
+def test_a_value_given_for_a_variable_stands_above_where_it_would_come_from() -> None:
+    run = resolve({"type": "task", "commands": ["x"], "env": {"B": {"key": "ZZ"}}}, sealed={"B": "Ym94"})
+    assert run.env == {"B": Sealed(sealed="Ym94")}

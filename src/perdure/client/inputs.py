@@ -72,6 +72,8 @@ def _given(item: str, environ: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _check(name: str, value: str) -> None:
+    if "\0" in value:
+        raise UserError(f"{name} has a NUL character, which no process can be given", hint="encode it, as base64")
     try:
         size = len(name) + len(value.encode()) + 2
     except UnicodeEncodeError:

@@ -22,11 +22,12 @@ from perdure.spec.environment import (
     command_sizes,
     commands,
     login_sizes,
+    overriding,
     size,
     variables,
 )
-from perdure.spec.grammar.base import unprintable
-from perdure.spec.grammar.env import Supplied
+from perdure.spec.grammar.base import told, unprintable
+from perdure.spec.grammar.env import Supplied, is_name
 from perdure.spec.models.profile import ProfileFields
 from perdure.spec.models.run import RunFields, Task
 from perdure.spec.references import Texts
@@ -103,9 +104,18 @@ def local_files_are_uploaded(run: RunFields, submission: Submission) -> Problems
 # ── environment and references ────────────────────────────────────────────────────────────────────────────────
 
 
+def each_value_has_a_name(run: RunFields, submission: Submission) -> Problems:
+    """A client's own check; a raw one may have none."""
+    for name in submission.sealed:
+        if not is_name(name):
+            hint = "write letters, digits and _, such as TOKEN"
+            yield Problem("env", f"is given a value for {told(name)}, which is not the name of a variable", hint)
+
+
 def each_variable_has_a_value(run: RunFields, submission: Submission) -> Problems:
+    given = set(overriding(run, submission.sealed))
     for name, value in run.env.items():
-        if isinstance(value, Supplied) and value.key not in submission.sealed:
+        if isinstance(value, Supplied) and value.key not in submission.sealed and name not in given:
             yield Problem(f"env.{name}", f"{name} has no value", _SUPPLY.format(value.key))
 
 
@@ -192,6 +202,7 @@ def the_process_can_be_started(run: RunFields, submission: Submission) -> Proble
 _RULES: tuple[tuple[Found, tuple[str, ...]], ...] = (
     (the_name_is_that_of_the_run, ("name",)),
     (local_files_are_uploaded, ("files", "repos")),
+    (each_value_has_a_name, ("env",)),
     (each_variable_has_a_value, ("env",)),
     (the_environment_fits_a_process, ("env",)),
     (the_login_is_short, ("registry_auth", "env")),

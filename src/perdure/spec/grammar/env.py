@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema, core_schema
 from perdure.spec.grammar.base import Written, by_form, digits, is_mapping, told, unprintable, wrong
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_PASSED_ON = re.compile(r"[^=\s\x00-\x1f\x7f]+")
 
 
 class Supplied(Written):
@@ -28,6 +29,12 @@ class Supplied(Written):
 
     key: str
     """Its name, such as ``TOKEN``."""
+
+
+def is_name(name: str) -> bool:
+    """Whether a process can be given a variable of this name, and a shell can pass it on (it need not be able to
+    refer to it: ``A-B``)."""
+    return bool(_PASSED_ON.fullmatch(name)) and "${{" not in name and not unprintable(name)
 
 
 Environment: TypeAlias = Mapping[str, str | Supplied]
@@ -54,7 +61,7 @@ def env_value(value: object) -> str | Supplied:
     if isinstance(value, Supplied):
         return value
     if is_mapping(value) and set(value) == {"key"} and isinstance(value["key"], str):
-        return Supplied(key=value["key"])
+        return Supplied(key=_map_name(value["key"]))
     if isinstance(value, bool):
         raise wrong(f"is {told(value)}, where a text is wanted", f'quote it: "{told(value)}"')
     raise wrong(f"is {told(value)}, where a text is wanted", "to supply it at submission, use a list with `- NAME`")
@@ -68,8 +75,9 @@ def _content(value: str, name: str | None = None) -> str:
 
 def _map_name(value: object) -> str:
     name = str(value)
-    if not name or "=" in name or unprintable(name):
-        raise wrong(f"is not the name of a variable: {told(value)}")
+    if not is_name(name):
+        hint = "letters, digits and _, such as TOKEN; it may not have = or blanks"
+        raise wrong(f"is not the name of a variable: {told(value)}", hint)
     return name
 
 
@@ -129,7 +137,11 @@ _SUPPLIED: dict[str, Any] = {
 ENV_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "array", "items": {"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]*(=|$)"}},
-        {"type": "object", "additionalProperties": {"anyOf": [{"type": ["string", "number"]}, _SUPPLIED]}},
+        {
+            "type": "object",
+            "propertyNames": {"pattern": r"^[^=\s]+$"},
+            "additionalProperties": {"anyOf": [{"type": ["string", "number"]}, _SUPPLIED]},
+        },
     ]
 }
 
