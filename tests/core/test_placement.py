@@ -47,6 +47,20 @@ def test_what_was_written_is_a_requirement_everywhere(wants: Requirements, reaso
     assert why_not(wants, LAPTOP) == reason
 
 
+@pytest.mark.parametrize(
+    ("wants", "reason"),
+    [
+        (Requirements(memory_mib=Span(min=1024, max=1024), firm=("memory",)), "2GB of memory, wanted exactly 1GB"),
+        (Requirements(disk_mib=Span(min=1024, max=1024), firm=("disk",)), "72GB of disk, wanted exactly 1GB"),
+        (Requirements(memory_mib=Span(min=4096, max=4096), firm=("memory",)), "2GB of memory, wanted 4GB"),
+        (Requirements(memory_mib=Span(min=512, max=1024), firm=("memory",)), "2GB of memory, wanted 512MB..1GB"),
+    ],
+)
+def test_who_has_more_than_one_value_is_told_how_to_ask_for_at_least_that(wants: Requirements, reason: str):
+    told = f"{reason} (`1GB..` is at least that)" if "exactly" in reason else reason
+    assert why_not(wants, LAPTOP) == f"has {told}"
+
+
 def test_what_was_not_written_is_a_requirement_on_a_cloud():
     small = CLOUD.but(resources=CLOUD.resources.but(disk_mib=1024))
     assert why_not(Requirements(), small) == "has 1GB of disk, wanted 100GB.."
@@ -57,7 +71,7 @@ def test_what_was_not_written_is_a_requirement_on_a_cloud():
     [
         (GpuNeed(names=("a100",), count=Span(min=8, max=8)), None),
         (GpuNeed(names=("H100",), count=Span(min=1)), "GPU is A100, wanted H100"),
-        (GpuNeed(count=Span(min=1, max=1)), "has 8 GPUs, wanted 1"),
+        (GpuNeed(count=Span(min=1, max=1)), "has 8 GPUs, wanted exactly 1 (`1..` is at least that)"),
         (GpuNeed(vendor="amd", count=Span(min=1)), "GPU is of nvidia, wanted amd"),
         (GpuNeed(count=Span(min=1), memory_mib=Span(min=80 * 1024)), "GPU has 40GB, wanted 80GB.."),
         (

@@ -77,11 +77,11 @@ def _too_little(wants: Requirements, offer: Offer, has: Resources) -> str | None
     if wants.cpu_arch is not None and asked("cpu") and wants.cpu_arch != has.cpu_arch:
         return f"CPU is {has.cpu_arch}, wanted {wants.cpu_arch}"
     if asked("cpu") and not wants.cpu.holds(has.cpus):
-        return f"has {has.cpus} CPU{_s(has.cpus)}, wanted {_span(wants.cpu)}"
+        return f"has {has.cpus} CPU{_s(has.cpus)}, wanted {_span(wants.cpu, has.cpus)}"
     if asked("memory") and not wants.memory_mib.holds(has.memory_mib):
-        return f"has {_size(has.memory_mib)} of memory, wanted {_span(wants.memory_mib, _size)}"
+        return f"has {_size(has.memory_mib)} of memory, wanted {_span(wants.memory_mib, has.memory_mib, _size)}"
     if wants.disk_mib is not None and asked("disk") and not wants.disk_mib.holds(has.disk_mib):
-        return f"has {_size(has.disk_mib)} of disk, wanted {_span(wants.disk_mib, _size)}"
+        return f"has {_size(has.disk_mib)} of disk, wanted {_span(wants.disk_mib, has.disk_mib, _size)}"
     if wants.gpu is not None and asked("gpu"):
         return _wrong_gpus(wants.gpu, has)
     return None
@@ -90,7 +90,7 @@ def _too_little(wants: Requirements, offer: Offer, has: Resources) -> str | None
 def _wrong_gpus(need: GpuNeed, has: Resources) -> str | None:
     """A user who writes one GPU does not want eight: the count is a range like every other."""
     if not need.count.holds(len(has.gpus)):
-        return f"has {len(has.gpus) or 'no'} GPU{_s(len(has.gpus))}, wanted {_span(need.count)}"
+        return f"has {len(has.gpus) or 'no'} GPU{_s(len(has.gpus))}, wanted {_span(need.count, len(has.gpus))}"
     names = {name.lower() for name in need.names}
     for gpu in has.gpus:
         if need.vendor is not None and gpu.vendor.lower() != need.vendor.lower():
@@ -98,13 +98,13 @@ def _wrong_gpus(need: GpuNeed, has: Resources) -> str | None:
         if names and gpu.name.lower() not in names:
             return f"GPU is {gpu.name or 'not known'}, wanted {_any_of(need.names)}"
         if need.memory_mib is not None and not need.memory_mib.holds(gpu.memory_mib):
-            return f"GPU has {_size(gpu.memory_mib)}, wanted {_span(need.memory_mib, _size)}"
+            return f"GPU has {_size(gpu.memory_mib)}, wanted {_span(need.memory_mib, gpu.memory_mib, _size)}"
         if need.compute_capability is not None and (gpu.compute_capability or (0, 0)) < need.compute_capability:
             has_it = ".".join(map(str, gpu.compute_capability)) if gpu.compute_capability else "not known"
             return f"compute capability is {has_it}, wanted {'.'.join(map(str, need.compute_capability))}"
     total = sum(gpu.memory_mib for gpu in has.gpus)
     if need.total_memory_mib is not None and has.gpus and not need.total_memory_mib.holds(total):
-        return f"GPUs have {_size(total)} in all, wanted {_span(need.total_memory_mib, _size)}"
+        return f"GPUs have {_size(total)} in all, wanted {_span(need.total_memory_mib, total, _size)}"
     return None
 
 
@@ -120,7 +120,11 @@ def _size(mib: float) -> str:
     return f"{mib:g}MB" if mib < 1024 else f"{mib / 1024:.4g}GB"
 
 
-def _span(span: Span, show: Callable[[float], str] = "{:g}".format) -> str:
+def _span(span: Span, has: float, show: Callable[[float], str] = "{:g}".format) -> str:
+    """``64..``, ``2..4``, ``8``; of a lone value also what to write, for who has more and did not mean so much."""
     least = "" if span.min is None else show(span.min)
     most = "" if span.max is None else show(span.max)
-    return least if least == most else f"{least}..{most}"
+    if least != most:
+        return f"{least}..{most}"
+    more = span.max is not None and has > span.max
+    return f"exactly {least} (`{least}..` is at least that)" if more else least
