@@ -17,6 +17,7 @@ import asyncpg
 import pytest
 
 from perdure.backends.places import outside
+from tests.spec.test_pages import blocks, write_files
 from tests.support.stack import Stack, fresh
 
 FIRST, SECOND, GONE = "first-hunter2-\u00fc", "second-hunter2-\u00fc", "gone-hunter2"
@@ -152,6 +153,19 @@ def test_the_first_commands_of_its_page_work_as_they_stand_there(stack: Stack):
     done = subprocess.run(script, env=stack.environ | {"PATH": path}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("\nhf_Bq3example\n")
+
+
+def test_every_command_of_the_page_on_resolving_works_with_a_worker(stack: Stack, tmp_path: Path):
+    write_files("resolving.md", tmp_path)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    script = ["bash", "-eu", "-o", "pipefail", "-c", "\n".join(blocks("resolving.md"))]
+    environ = stack.environ | {"PATH": path}
+    done = subprocess.run(script, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "not known" not in done.stderr
+    shown = [line.split(maxsplit=1)[0] for line in done.stdout.splitlines() if line.strip()]
+    assert {"resources.memory", "retry.duration", "idle_duration"} <= {*shown}
+    assert json.loads((tmp_path / "explained.json").read_text())["profile"] == "large"
 
 
 def found_in(content: bytes) -> list[str]:
