@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from nacl.public import PrivateKey
 
 from activities.seal import unsealed
-from perdure.client.inputs import environment, sealed
+from perdure.client.inputs import above, environment, sealed
 from perdure.client.naming import random_name
 from perdure.model.errors import InvalidConfiguration, UserError
 from perdure.model.ids import RESOURCE_NAME
+from perdure.spec.effective import Sealed
+from tests.spec.support import resolve
 
 
 def test_names_listed_without_a_value_are_taken_from_the_environment():
@@ -106,3 +108,26 @@ def test_a_value_with_a_nul_is_refused_before_it_is_sealed():
 def test_a_reference_that_is_a_literal_asks_for_nothing():
     login = {"username": "u", "password": "p$${{ env.NOPE }}"}
     assert environment({"registry_auth": login}, environ={}) == {}
+
+
+def test_what_is_given_stands_above_the_configuration_wherever_else_it_is_asked_for():
+    document = {"type": "task", "commands": ["x"], "env": {"A": "lit", "B": {"key": "A"}}}
+    values = environment(document, ["A=5"], {"A": "9"})
+    run = resolve(document, flags={"env": above(document, ["A=5"])}, sealed=values)
+    assert values == {"A": "5"}
+    assert run.env == {"A": Sealed(sealed="5"), "B": Sealed(sealed="5")}
+    assert resolve(document, sealed=environment(document, [], {"A": "9"})).env == {
+        "A": "lit",
+        "B": Sealed(sealed="9"),
+    }
+    assert above(document, ["B=5", "C"]) == above({"env": ["A"]}, ["A=5"]) == above({}, ["A=5"]) == {}
+
+
+def test_what_is_given_need_not_come_from_where_it_else_would():
+    document = {"type": "task", "commands": ["x"], "env": {"B": {"key": "ZZ"}}}
+    values = environment(document, ["B=5"], {})
+    assert resolve(document, sealed=values).env == {"B": Sealed(sealed="5")}
+    assert environment({"env": {"B": {"key": "A"}, "A": {"key": "Z"}}}, environ={"A": "a", "Z": "z"}) == {
+        "A": "a",
+        "Z": "z",
+    }

@@ -16,7 +16,7 @@ from perdure.cli.terminal import ask, confirm, print_json, say
 from perdure.cli.written import Written, Wrong, gather
 from perdure.client.client import PerdureClient, check_names, user_name
 from perdure.client.code import Part, check_limit
-from perdure.client.inputs import environment, sealed
+from perdure.client.inputs import above, environment, sealed
 from perdure.client.naming import random_name
 from perdure.model.api import ActiveRun, Plan, PlanRequest
 from perdure.model.errors import Conflict, InvalidConfiguration, UserError
@@ -51,6 +51,7 @@ def apply_file(options: ApplyOptions) -> int:
         written = gather(options.file, options.flags, options.profile, no_profile=options.no_profile)
         with written.explained():
             written.check()
+            written = written.over(above(written.merged, options.env))
             if options.explain:
                 return explain.show(written, options.project, options.arguments, options.env, json=options.json)
             written.check_possible()
@@ -154,10 +155,11 @@ async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, wri
         unchanged = await _unchanged(client, options.project, active, written)
         same = ", with this same configuration" if unchanged else ""
         said = f"Run {plan.name} is already {active.status}{same}"
+        hint = f"--force stops it and starts this one; `perdure logs {plan.name} -f` follows it"
         if options.yes:
-            hint = f"--force stops it and starts this one; `perdure logs {plan.name} -f` follows it"
             raise Conflict(said, hint=hint)
-        if ask(f"{said}. Stop it and start this one, or leave it?", {"s": "stop", "l": "leave"}, "l") != "s":
+        question = f"{said}. Stop it and start this one, or leave it?"
+        if ask(question, {"s": "stop", "l": "leave"}, "l", otherwise=hint) != "s":
             return False
     with say().status(f"Stopping the run {plan.name} that is {active.status} …"):
         if await client.stop(options.project, plan.name):

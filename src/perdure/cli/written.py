@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,12 @@ class Written:
         """
         if self.reading.not_yet:
             raise NotYet(self.reading.not_yet)
+
+    def over(self, env: Mapping[str, Any]) -> Written:
+        """The same, with variables that the command line gives."""
+        if not env:
+            return self
+        return replace(self, flags=Given({**self.flags.mapping, "env": env}, {**self.flags.names, "env": "-e"}))
 
     @contextmanager
     def placed(self) -> Iterator[None]:

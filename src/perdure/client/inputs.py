@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ def environment(
     """
     values = dict(_given(item, environ) for item in given)
     missing: list[FieldError] = []
-    for path, name in needed(configuration):
+    for path, name in needed(configuration, frozenset(values)):
         if name in values:
             continue
         if name in environ:
@@ -87,8 +87,27 @@ def _check(name: str, value: str) -> None:
         )
 
 
-def needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """(where it is asked for, name) of the values that the configuration leaves to this machine."""
+def above(configuration: Mapping[str, Any], given: Iterable[str]) -> dict[str, Any]:
+    """What a run's flags must say of ``given``, as ``env``; mostly nothing, for a value that nobody asks for stands
+    above the configuration by itself.
+
+    One that the configuration asks for does not: with ``env: {A: x, B: {key: A}}`` it is that of B alone, unless it
+    was given with ``-e A``, and then it is that of both.
+    """
+    env = configuration.get("env")
+    if not isinstance(env, Mapping):
+        return {}
+    asked = {name for _, name in needed({"env": env})}
+    names = dict.fromkeys(item.partition("=")[0] for item in given)
+    return {name: {"key": name} for name in names if name in asked and name in env and env[name] != {"key": name}}
+
+
+def needed(configuration: Mapping[str, Any], given: Container[str] = ()) -> Iterable[tuple[str, str]]:
+    """(where it is asked for, name) of the values that the configuration leaves to this machine.
+
+    Args:
+        given: variables that have a value, wherever else it would come from.
+    """
     env = configuration.get("env")
     known: set[str] = set()
     if isinstance(env, list):
@@ -100,7 +119,8 @@ def needed(configuration: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     elif isinstance(env, Mapping):
         for name, value in env.items():
             if isinstance(value, Mapping) and isinstance(value.get("key"), str):
-                yield f"env.{name}", value["key"]
+                if name not in given:
+                    yield f"env.{name}", value["key"]
             else:
                 known.add(str(name))
     for field in ("registry_auth", "probes"):
