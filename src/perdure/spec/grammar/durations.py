@@ -73,7 +73,7 @@ def _parse(value: object) -> int:
         elif (spelt := whole_text(value)) is not None:
             parsed = spelt
         elif value.lower() in SWITCHES:
-            raise wrong(f"is {told(value)}: it cannot be switched", _HINT)
+            raise wrong(f"is {told(value)}, and it cannot be switched on or off", _HINT)
     elif isinstance(value, int):
         parsed = value
     elif isinstance(value, float) and abs(value) < 2**53:

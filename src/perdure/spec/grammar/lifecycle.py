@@ -29,6 +29,8 @@ SIGNALS = (
 """What a process may be asked to stop with; SIGKILL follows by itself."""
 
 _EXITS = re.compile(r"([0-9]{1,3})(?: *\.\. *([0-9]{1,3}))?")
+_MOMENT = "2026-12-31T18:00:00Z"
+_COUNTED = re.compile(r"[+-]?[.0-9]")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
 
 
@@ -61,11 +63,11 @@ def time_zone(value: object) -> str:
             return ZoneInfo(value).key
         except (KeyError, ValueError, OSError):
             pass
-        known = {name.lower(): name for name in available_timezones()}
+        known = {name.lower(): name for name in available_timezones() if "/" in name and name[:4] != "Etc/"}
         close = get_close_matches(value.lower(), list(known), n=1, cutoff=0.6)
         if close:
             raise wrong(f"is not a time zone: {told(value)}", f"did you mean {known[close[0]]}?")
-    raise wrong(f"is not a time zone: {told(value)}", "a name such as Europe/Berlin or UTC")
+    raise wrong(f"is not a time zone: {told(value)}", "write the place by its name, such as Europe/Berlin, or UTC")
 
 
 def moment_or_duration(value: object) -> int | datetime:
@@ -74,10 +76,12 @@ def moment_or_duration(value: object) -> int | datetime:
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
-            raise wrong(f"is not a time: {told(value)}", "write 2026-12-31T18:00:00Z") from None
+            raise wrong(f"is not a time: {told(value)}", f"write {_MOMENT}") from None
         if moment.tzinfo is None:
             raise wrong(f"is a time without a zone: {told(value)}", f"write {value}Z for UTC, or {value}+02:00")
         return moment
+    if not isinstance(value, str | int | float) or (isinstance(value, str) and not _COUNTED.match(value)):
+        raise wrong(f"is neither a duration nor a moment: {told(value)}", f"write 12h, or {_MOMENT}")
     return seconds(value)
 
 
@@ -85,7 +89,7 @@ def deadline(value: object) -> int | datetime:
     """Seconds from submission, or a moment with its zone (RFC 3339)."""
     found = moment_or_duration(value)
     if found == 0:
-        raise wrong("is 0: a run that may last no time cannot be run", "write 12h, or 2026-12-31T18:00:00Z")
+        raise wrong("is 0: a run that may last no time cannot be run", f"write 12h, or {_MOMENT}")
     return found
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from perdure.model.ids import RESOURCE_NAME
-from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, text, told, whole, wrong
+from perdure.spec.grammar.base import TEXT_SCHEMA, Text, Written, is_mapping, text, told, whole, wrong
 from perdure.spec.grammar.forms import ANY, Short, scalar
 
 BACKENDS = (
@@ -107,7 +107,10 @@ def backend(value: object) -> str:
     name = "remote" if value == "ssh" else value
     if isinstance(name, str) and name in BACKENDS:
         return name
-    raise wrong(f"is not a backend we know: {told(value)}", f"one of {', '.join(BACKENDS)}")
+    begun = value[:3].lower() if isinstance(value, str) else ""  # no two of them begin with the same three letters
+    meant = next((known for known in BACKENDS if begun and known.startswith(begun)), None)
+    hint = f"did you mean {meant}?" if meant else f"one of {', '.join(BACKENDS)}"
+    raise wrong(f"is not a backend we know: {told(value)}", hint)
 
 
 BackendName = Annotated[
@@ -236,4 +239,7 @@ def instance_form(value: object) -> str | None:
 
 
 def named(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
+    """An instance that is given by its name alone, as a mapping; in one way only, if it is one already."""
+    if is_mapping(value) and len([way for way in ("name", "hostname", "fleet") if way in value]) > 1:
+        raise wrong("names an instance in more than one way", "give one of name, hostname, or fleet and instance")
+    return cast(object, {"name": value} if isinstance(value, str) else value)

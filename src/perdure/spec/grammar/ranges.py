@@ -14,19 +14,20 @@ from perdure.spec.grammar.forms import Short, range_of, scalar
 _MEMORY = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{0,15})?|\.[0-9]{1,15}) *(MB|GB|TB)?", re.IGNORECASE)
 MEMORY_TEXT = r"([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+) *([MmGgTt][Bb])?"
 _MEMORY_HINT = "write 16GB, 512MB or 1.5TB"
+_MEMORY_SPAN_HINT = "write 16GB for exactly as much, 16GB.. for at least, 16GB..64GB for a range"
 MEMORY_END = scalar(
     "memory", "number", "string", pattern=MEMORY_TEXT, hint=_MEMORY_HINT, examples=["16GB", "512MB"]
 )
 _GB = {"": 1.0, "MB": 1 / 1024, "GB": 1.0, "TB": 1024.0}
 
 
-def gigabytes(value: object) -> float:
+def gigabytes(value: object, hint: str = _MEMORY_HINT) -> float:
     """Memory in GB (of 1024 MB); a bare number is GB."""
     if isinstance(value, str) and (match := _MEMORY.fullmatch(value)):
         return float(match[1].replace("_", "")) * _GB[(match[2] or "").upper()]
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**15:
         return float(value)
-    raise wrong(f"is not an amount of memory: {told(value)}", _MEMORY_HINT)
+    raise wrong(f"is not an amount of memory: {told(value)}", hint)
 
 
 def bounds(value: object, parse: Callable[[object], object]) -> object:
@@ -45,6 +46,10 @@ def bounds(value: object, parse: Callable[[object], object]) -> object:
         return {end: parse(number) for end, number in (("min", low), ("max", high)) if number}
     exact = parse(value)
     return {"min": exact, "max": exact}
+
+
+def _memory_bounds(value: object) -> object:
+    return bounds(value, lambda end: gigabytes(end, _MEMORY_SPAN_HINT))
 
 
 class CountRange(Written):
@@ -145,5 +150,5 @@ MEMORY = scalar(
 )
 
 Count = Annotated[CountRange, BeforeValidator(lambda v: bounds(v, whole)), Short(COUNT)]
-MemorySpan = Annotated[MemoryRange, BeforeValidator(lambda v: bounds(v, gigabytes)), Short(MEMORY)]
+MemorySpan = Annotated[MemoryRange, BeforeValidator(_memory_bounds), Short(MEMORY)]
 Replicas = Annotated[ReplicaRange, BeforeValidator(lambda v: bounds(v, whole)), Short(COUNT)]

@@ -57,7 +57,7 @@ Retry = Annotated[
     by_form(
         _retry_form,
         "is neither true, false nor a mapping with on_events and duration",
-        "write true, off, or on_events: [error]",
+        "write true, off, or {max_attempts: 3}, {duration: 1h}, {on_events: [error]}",
     ),
     BeforeValidator(_retry),
     Short(SWITCH),
