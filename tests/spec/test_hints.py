@@ -6,6 +6,7 @@ import pytest
 
 from perdure import spec
 from perdure.model.errors import FieldError, InvalidConfiguration
+from perdure.spec.grammar.names import BACKENDS
 from tests.spec.support import mistakes, task
 
 COMMANDS = "type: task\ncommands:\n  - "
@@ -73,3 +74,43 @@ def test_a_command_that_yaml_took_for_a_mapping_is_shown_in_quotes(text: str, hi
 )
 def test_a_blank_after_the_colon_of_a_short_form_is_one_mistake(text: str, hint: str) -> None:
     assert the_only(mistakes(task(text))).hint == hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("resources: {memory: 8GB-16GB}", "16GB..64GB for a range"),
+        ("resources: {memory: 16G}", "16GB.. for at least"),
+        ("retry: 3", "{max_attempts: 3}"),
+        ("deadline: tomorrow", "write 12h, or 2026-12-31T18:00:00Z"),
+        ("backends: [AWS]", "did you mean aws?"),
+        ("backends: [kuberntes]", "did you mean kubernetes?"),
+        ("backends: [acme]", "one of amddevcloud, aws, "),
+        ("schedule: {cron: '1 1 * * *', timezone: CEST}", "write the place by its name, such as Europe/Berlin"),
+        ("schedule: {cron: '1 1 * * *', timezone: Europe/Berln}", "did you mean Europe/Berlin?"),
+        ("instances: [{name: a, hostname: b}]", "give one of name, hostname, or fleet and instance"),
+    ],
+)
+def test_what_to_write_instead_is_in_the_hint(text: str, hint: str) -> None:
+    assert hint in (the_only(mistakes(task(text))).hint or "")
+
+
+def test_every_backend_can_be_told_by_three_letters() -> None:
+    assert len({name[:3] for name in BACKENDS}) == len(BACKENDS)
+
+
+def test_what_has_no_switch_says_so() -> None:
+    assert the_only(mistakes(task("stop_grace: off"))).message == "is 'off', and it cannot be switched on or off"
+
+
+@pytest.mark.parametrize("text", ["", "- name: a", "just words"])
+def test_a_file_of_profiles_is_told_how_it_begins(text: str) -> None:
+    with pytest.raises(InvalidConfiguration) as caught:
+        spec.load_yaml(text, ".perdure/profiles.yml")
+    assert "`profiles:`" in (the_only(caught.value.errors).hint or "")
+
+
+def test_no_type_is_offered_that_is_refused() -> None:
+    hint = the_only(mistakes(spec.load_yaml("name: x"))).hint or ""
+    assert "preset" not in hint
+    assert "task" in hint

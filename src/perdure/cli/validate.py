@@ -16,7 +16,8 @@ from perdure.client.inputs import environment
 from perdure.client.profiles import Profile, chosen
 from perdure.model.base import Message
 from perdure.model.errors import InvalidConfiguration, UserError
-from perdure.spec.document import Document
+from perdure.spec.document import Document, holds_profiles
+from perdure.spec.remarks import named_twice
 
 EXIT = {"valid": 0, "invalid": 1, "unreadable": 2}
 
@@ -117,9 +118,9 @@ def _look(found: Examined, written: Written, document: Document) -> None:
     Raises:
         InvalidConfiguration
     """
-    if "profiles" in document and "type" not in document:
+    if "type" not in document and ("profiles" in document or holds_profiles(found.file)):
         found.kind = "profiles"
-        spec.parse_profiles(document)
+        found.notes = [*named_twice(spec.parse_profiles(document))]
         return
     found.kind = written.kind
     written.check()

@@ -16,10 +16,9 @@ from typing import Any
 from perdure.model.errors import FieldError, NotFound, UserError
 from perdure.model.nearest import nearest
 from perdure.spec import load_yaml, parse_profiles
-from perdure.spec.document import MAX_BYTES, Document, split_path
+from perdure.spec.document import MAX_BYTES, PROFILES, Document, split_path
 
 FOLDERS = (".perdure", ".dstack")
-NAMES = ("profiles.yml", "profiles.yaml")
 PREFIXES = ("PERDURE", "DSTACK")
 
 
@@ -77,25 +76,26 @@ def chosen(
         if any(_set(environ, f"{prefix}_NO_PROFILE") for prefix in PREFIXES):
             return None
         name = next((environ[key] for prefix in PREFIXES if environ.get(key := f"{prefix}_PROFILE")), None)
-    known: list[str] = []
+    known: dict[str, None] = {}
     for profile, default in _all(folder or Path.cwd(), home or _home()):
         if profile.name == name or (name is None and default):
             return profile
-        known.append(profile.name)
+        known[profile.name] = None
     if name is None:
         return None
-    raise NotFound(f"there is no profile {name!r}", hint=_hint(name, known))
+    raise NotFound(f"there is no profile {name!r}", hint=_hint(name, list(known)))
 
 
 def names(folder: Path | None = None, home: Path | None = None) -> list[str]:
     """Of every profile that can be asked for."""
-    return [profile.name for profile, _ in _all(folder or Path.cwd(), home or _home()) if profile.name]
+    found = (profile.name for profile, _ in _all(folder or Path.cwd(), home or _home()))
+    return [name for name in dict.fromkeys(found) if name]
 
 
 def files(folder: Path, home: Path | None) -> list[Path]:
     """Those that there are, in the order in which they are asked; none in a folder that may not be entered."""
     bases = dict.fromkeys(base for base in (folder, home) if base is not None)
-    paths = [base / inner / name for base in bases for inner in FOLDERS for name in NAMES]
+    paths = [base / inner / name for base in bases for inner in FOLDERS for name in PROFILES]
     return [path for path in paths if _there(path)]
 
 
@@ -143,5 +143,5 @@ def _hint(name: str, known: list[str]) -> str:
     if near := nearest(name, known):
         return f"did you mean {near}?"
     if known:
-        return f"there are {', '.join(known[:20])}"
+        return f"there {'are' if len(known) > 1 else 'is'} {', '.join(known[:20])}"
     return "profiles are written in .perdure/profiles.yml, here or in your home folder"

@@ -36,6 +36,9 @@ MAX_NODES = 20_000
 MAX_EXPANDED = 1024 * 1024
 """Characters of all scalars once aliases are written out."""
 
+PROFILES = ("profiles.yml", "profiles.yaml")
+"""How files of profiles are called."""
+
 Path: TypeAlias = tuple[str | int, ...]
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
@@ -146,12 +149,22 @@ def _document(text: str | bytes, source: str) -> Document:
     except yaml.YAMLError as error:
         raise _Unreadable(f"is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     if root is None or root.value is None:
-        raise _Unreadable("is empty", hint="a configuration begins with its type, such as `type: task`")
+        raise _Unreadable("is empty", hint=_beginning(source))
     if not isinstance(root.items, dict):
         hint = missing_space(root.value) if isinstance(root.value, str) else None
-        hint = hint or "a configuration begins with its type, such as `type: task`"
-        raise _Unreadable("must be a mapping", root.place, hint)
+        raise _Unreadable("must be a mapping", root.place, hint or _beginning(source))
     return Document(cast(dict[str, Any], root.value), Lines(root), source)
+
+
+def holds_profiles(source: str) -> bool:
+    """Whether a file is one of profiles, by its name."""
+    return source.replace("\\", "/").rpartition("/")[2] in PROFILES
+
+
+def _beginning(source: str) -> str:
+    if holds_profiles(source):
+        return "a file of profiles begins with `profiles:`, and has one in each item: `- name: large`"
+    return "a configuration begins with its type, such as `type: task`"
 
 
 def _events(text: str) -> Iterable[Any]:

@@ -133,7 +133,7 @@ def _others(model: type[BaseModel]) -> tuple[type[BaseModel], ...]:
 
 
 def _type(entries: Mapping[str, object], lines: Lines | None) -> str:
-    every = f"one of {', '.join(TYPES)}"
+    every = f"one of {', '.join(kind for kind in TYPES if kind != 'preset')}"
     if "type" not in entries:
         raise _refused(entries, "type", "is missing", every, lines)
     found = entries["type"]

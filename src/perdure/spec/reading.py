@@ -21,7 +21,7 @@ from perdure.spec.models.run import RunFields
 from perdure.spec.parsing import RUN_TYPES, Configuration, parse, parse_flags
 from perdure.spec.references import Texts
 from perdure.spec.refusals import not_yet
-from perdure.spec.remarks import outdated, warnings
+from perdure.spec.remarks import doubtful, outdated, warnings
 from perdure.spec.rules import Rule, invalid
 from perdure.spec.shown import effective_values
 from perdure.spec.submission import Submission, deadline_ahead_of
@@ -105,7 +105,7 @@ def read(
         placing=placing,
         invalid=placing.errors(invalid(configuration, also)),
         not_yet=placing.errors(not_yet(configuration, project)),
-        warnings=_few((*told, *outdated(layered.mapping), *texts.warnings(layered))),
+        warnings=_few((*told, *outdated(layered.mapping), *doubtful(layered.mapping), *texts.warnings(layered))),
     )
 
 

@@ -132,9 +132,15 @@ def gpu_names(value: object) -> object:
 
 def with_old_prefix(gpu: object) -> list[str]:
     """Names in a GPU, as written in any of its forms, that begin in the old way."""
+    return [name for name in names_in(gpu) if name.startswith(OLD_PREFIX)]
+
+
+def names_in(gpu: object) -> list[str]:
+    """Names in a GPU, as written in any of its forms."""
     names = gpu.get("name") if is_mapping(gpu) else gpu
     texts = names if is_list(names) else re.split("[:,]", names) if isinstance(names, str) else ()
-    return [name.strip() for name in texts if isinstance(name, str) and name.strip().startswith(OLD_PREFIX)]
+    found = [name.strip() for name in texts if isinstance(name, str)]
+    return [name for name in found if name[:1].isalpha() and name.lower() not in VENDORS]
 
 
 def read_compute_capability(value: object) -> object:
