@@ -6,10 +6,14 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from perdure.model.errors import PerdureError
 from perdure.model.problems import problem_of
+
+LONGEST = 1000
+"""Characters of an unexpected error: of one that is over 4 KiB with its traceback, Temporal keeps nothing."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,8 +25,9 @@ def application_error(error: PerdureError) -> ApplicationError:
 
 
 def translated(step: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """An activity whose expected errors leave it as ``ApplicationError``. Others leave as they are: Temporal
-    retries them, and a mended worker picks the step up."""
+    """An activity whose expected errors leave it as ``ApplicationError``. Others leave as they are, or cut short
+    where Temporal would say nothing of them but their size: it retries them, and a mended worker picks the step up.
+    """
 
     @wraps(step)
     async def outside(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -30,5 +35,10 @@ def translated(step: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
             return await step(*args, **kwargs)
         except PerdureError as error:
             raise application_error(error) from error
+        except Exception as error:
+            if len(words := str(error)) <= LONGEST:
+                raise
+            activity.logger.exception("%s failed", step.__name__)
+            raise RuntimeError(f"{type(error).__name__}: {words[:LONGEST]} …") from None
 
     return outside

@@ -58,7 +58,7 @@ class Planning:
         return Plan(
             name=name,
             kind=policy.kind,
-            effective=_on_fleet(run, fleet, found[0].fleet.name) if fleet else run.shown,
+            effective=_on_fleet(run, fleet, found[0].fleet.name) if fleet else run.values,
             requirements=policy.requirements,
             nodes=policy.nodes,
             offers=_planned(found[: request.max_offers]),
@@ -119,9 +119,9 @@ class Planning:
 def _on_fleet(run: EffectiveRun, fleet: dict[str, Any], name: str) -> tuple[EffectiveValue, ...]:
     """What is in force on the fleet that would be taken first; one that cannot be read any more adds nothing."""
     try:
-        return under_fleet(run.shown, parse_fleet(fleet), name)
+        return under_fleet(run.values, parse_fleet(fleet), name)
     except InvalidConfiguration:
-        return run.shown
+        return run.values
 
 
 def _planned(found: Iterable[Choice]) -> tuple[PlannedOffer, ...]:

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from perdure.model.ids import OwnName, parse_fleet_workflow_id
     from perdure.model.messages import FleetInput, FleetRecord, FleetView, InstanceInput
     from perdure.model.names import APPLY, FLEET_WORKFLOW, SIGNAL_TELL
-    from perdure.model.requests import understood, wrong_request
+    from perdure.model.requests import storable, understood, wrong_request
 
 
 @dataclass
@@ -34,7 +34,7 @@ class FleetWorkflow:
     """Instances above ``nodes.min`` come and go with the runs that claim them; this sees to the minimum, and to the
     end: a fleet that is deleted takes no claim, and is gone when its last instance is.
 
-    Takes ``FleetInput`` as untyped JSON: a typed parameter would leave a malformed input retrying for ever.
+    Takes ``FleetInput`` as untyped JSON: a typed parameter would leave a malformed one retrying for ever.
     """
 
     _fleet: FleetInput
@@ -54,7 +54,7 @@ class FleetWorkflow:
     @workflow.run
     async def run(self, request: Any = None) -> str:
         try:
-            self._fleet = understood(FleetInput, request)
+            self._fleet = understood(FleetInput, storable(request))
             self._name = _own_name()
         except InvalidConfiguration as error:
             raise refusal(error) from None

@@ -34,6 +34,7 @@ with workflow.unsafe.imports_passed_through():
         RunRecord,
     )
     from perdure.model.names import INSTANCE_WORKFLOW, JOB_WORKFLOW, RUN_WORKFLOW
+    from perdure.model.requests import storable
     from perdure.model.statuses import RunStatus
     from perdure.model.timing import Timing
 
@@ -59,6 +60,10 @@ class RunWorkflow(RunInbox):
 
     @workflow.run
     async def run(self, request: Any = None, carried: Any = None) -> dict[str, Any]:
+        try:
+            storable(request)
+        except InvalidConfiguration as error:
+            raise refusal(error) from None
         return await unbroken(self._live(request, carried), self._cancel)
 
     @workflow.query(name="state")

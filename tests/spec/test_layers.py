@@ -242,7 +242,7 @@ def test_a_run_goes_by_all_its_layers() -> None:
     assert run.policy.retry is not None
     assert (run.policy.retry.on, run.policy.retry.duration) == (("interruption",), 1800)
     assert run.max_duration == 3600
-    origins = {one.path: one.origin.words() for one in run.shown}
+    origins = {one.path: one.origin.words() for one in run.values}
     assert origins["resources.gpu"] == origins["resources"] == "--gpu"
     assert (origins["resources.cpu"], origins["max_price"]) == ("default", "profile large")
     assert (origins["retry.duration"], origins["retry.on_events"]) == ("--retry-duration", "profile large")

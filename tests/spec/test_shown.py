@@ -29,7 +29,7 @@ WIDE = {
 def test_all_that_is_in_force_travels_in_one_payload(what: str) -> None:
     run = resolve(task(WIDE[what]), sealed={f"W{n}": "" for n in range(200)})
     fleet = spec.parse_fleet({"type": "fleet", "nodes": 1, "tags": {f"f{n}": "y" * 250 for n in range(99)}})
-    for rows in (run.shown, under_fleet(run.shown, fleet, "gpus")):
+    for rows in (run.values, under_fleet(run.values, fleet, "gpus")):
         assert sum(len(row.model_dump_json().encode()) for row in rows) < 50 * 1024
         fields = {row.path for row in rows}
         assert {"type", "image", "env", "tags", "stop_grace", "dstack"} <= fields
@@ -38,7 +38,7 @@ def test_all_that_is_in_force_travels_in_one_payload(what: str) -> None:
 
 
 def test_what_does_not_travel_is_counted() -> None:
-    few, many = (resolve(task(f"tags: {TAGS[size]}")).shown for size in (1, 99))
+    few, many = (resolve(task(f"tags: {TAGS[size]}")).values for size in (1, 99))
     assert many[-1].label == "more"
     assert len(many) - 1 + many[-1].data == len(few) + 98
     assert len(many) < len(few) + 98

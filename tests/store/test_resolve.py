@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import text
 
 from activities.fleets import Fleets
 from activities.runs import Runs
 from activities.world import World
 from perdure.model.messages import FleetRecord, Resolved, ResolveRun
+from perdure.spec.effective import RegistryAuth, Sealed
+from perdure.store import runs
 from perdure.store.database import Database
 from tests.support.inventory import Inventory, now
 
@@ -109,3 +113,24 @@ async def test_who_applied_a_fleet_made_it(world: World, inventory: Inventory):
     await Fleets(world).record_fleet(changed)
     rows = await inventory.rows("SELECT actor, kind FROM events WHERE fleet_id IS NOT NULL ORDER BY id")
     assert [tuple(row) for row in rows] == [("user ann", "fleet"), ("workflow", "fleet")]
+
+
+@pytest.mark.parametrize(
+    "file", sorted((Path(__file__).parent / "specs").glob("*.json")), ids=lambda file: file.stem
+)
+async def test_a_run_that_an_earlier_version_stored_is_read(
+    world: World, database: Database, inventory: Inventory, file: Path
+):
+    run_id = uuid4()
+    await _resolve(world, {"configuration": TASK}, run_id=run_id)
+    async with database.transaction() as tx:
+        await tx.execute(
+            text("UPDATE runs SET spec = CAST(:spec AS jsonb) WHERE id = :id"),
+            {"spec": file.read_text(), "id": run_id},
+        )
+        run = await runs.effective(tx, run_id)
+    assert run is not None
+    assert run.commands == ("python train.py --x 1",)
+    assert run.env == {"A": "1", "TOKEN": Sealed(sealed="c2VhbGVk")}
+    assert run.registry_auth == RegistryAuth(username="me", password=Sealed(sealed="c2VhbGVk"))
+    assert run.policy.retry is not None and run.policy.retry.max_attempts == 3

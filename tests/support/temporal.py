@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest_asyncio
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
+
+from perdure.model.wire import DATA_CONVERTER
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -27,4 +28,4 @@ async def temporal_server() -> AsyncIterator[str]:
 @pytest_asyncio.fixture
 async def temporal(temporal_server: str) -> Client:
     """A client of its default namespace, which the session's tests share."""
-    return await Client.connect(temporal_server, data_converter=pydantic_data_converter)
+    return await Client.connect(temporal_server, data_converter=DATA_CONVERTER)

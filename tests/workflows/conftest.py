@@ -16,7 +16,6 @@ from uuid import UUID, uuid4
 import pytest_asyncio
 from sqlalchemy import text
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
@@ -37,6 +36,7 @@ from perdure.blobs.folder import FolderBlobs
 from perdure.model.messages import FleetInput, JobOutcome
 from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, SIGNAL_TELL, WATCH_QUEUE, WORKFLOW_QUEUE
 from perdure.model.timing import Timing
+from perdure.model.wire import DATA_CONVERTER
 from perdure.store import installation, instances, lives
 from perdure.store.database import Database
 from perdure.store.instances import InstanceRecord
@@ -264,7 +264,7 @@ async def namespace(temporal_address: str) -> Client:
     namespace = f"t{uuid4().hex[:12]}"
     admin = await Client.connect(temporal_address)
     await _register(admin, namespace)
-    return await Client.connect(temporal_address, namespace=namespace, data_converter=pydantic_data_converter)
+    return await Client.connect(temporal_address, namespace=namespace, data_converter=DATA_CONVERTER)
 
 
 async def a_world(
@@ -302,7 +302,7 @@ async def assert_replays(client: Client) -> None:
         workflows=workflows.ALL,
         workflow_runner=sandbox(),
         namespace=client.namespace,
-        data_converter=pydantic_data_converter,
+        data_converter=DATA_CONVERTER,
     )
     histories = client.list_workflows().map_histories()
     results = await replayer.replay_workflows(histories, raise_on_replay_failure=False)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfigProfile
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
 from perdure.client import room
 from perdure.model.errors import ControlPlaneError
+from perdure.model.wire import DATA_CONVERTER
 
 CONNECT_WITHIN = 5.0
 """Seconds."""
@@ -115,7 +115,7 @@ async def connect(place: Place) -> Client:
             Client.connect(
                 place.address,
                 namespace=place.namespace,
-                data_converter=pydantic_data_converter,
+                data_converter=DATA_CONVERTER,
                 runtime=_runtime(),
                 **place.options,
             ),

@@ -39,9 +39,9 @@ class Nudges(Message):
 class CodeRef(Message):
     """Code in the blob store: a tar archive, named by its SHA-256, unpacked at ``path`` in the job."""
 
-    sha256: str
-    size: int
-    path: str = "."
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    size: int = Field(ge=0, lt=2**63)
+    path: str = Field(default=".", max_length=4096)
     kind: Literal["repo", "files"] = "files"
 
 
@@ -59,11 +59,11 @@ class RunRequest(Message):
     profile: dict[str, Any] = Field(default_factory=dict[str, Any])
     """The chosen profile, as one item of ``profiles.yml``: it stands below ``configuration``."""
 
-    user: str = ""
+    user: str = Field(default="", max_length=200)
     code: tuple[CodeRef, ...] = ()
     sealed: dict[str, str] = Field(default_factory=dict[str, str])
     arguments: tuple[str, ...] = ()
-    directory: str = ""
+    directory: str = Field(default="", max_length=4096)
     """Where the configuration was read, for messages."""
 
 
@@ -383,7 +383,7 @@ class FleetInput(Message):
     """What FleetWorkflow takes: the fleet's configuration as a mapping."""
 
     configuration: dict[str, Any]
-    user: str = ""
+    user: str = Field(default="", max_length=200)
     timing: Timing = Timing()
 
 

@@ -102,8 +102,8 @@ class EffectiveRun(Message):
     configuration: dict[str, Any] = Field(default_factory=dict)
     """What the user wrote."""
 
-    shown: tuple[EffectiveValue, ...] = ()
-    """Every effective value in words, in the order a plan shows them."""
+    values: tuple[EffectiveValue, ...] = Field(default=(), exclude=True)
+    """Every effective value in words, in the order a plan shows them. It is not stored."""
 
 
 def secrets_of(run: EffectiveRun) -> set[str]:

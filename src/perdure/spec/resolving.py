@@ -75,7 +75,7 @@ def resolve(
         raise InvalidConfiguration(reading.invalid or reading.not_yet, source=source_of(mapping))
     policy = _policy(run, run_id, project, name, user, submitted_at, timing or Timing())
     effective = _effective(run, policy, reading, submission)
-    return effective.but(shown=_shown(run, reading.layered, effective, submission))
+    return effective.but(values=_shown(run, reading.layered, effective, submission))
 
 
 def _effective(run: Task, policy: RunPolicy, reading: Reading, submission: Submission) -> EffectiveRun:

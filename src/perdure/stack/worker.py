@@ -137,15 +137,16 @@ async def _temporal() -> Client:
     """A connection as Temporal's own settings say, to a namespace that answers."""
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
     from temporalio.client import Client
-    from temporalio.contrib.pydantic import pydantic_data_converter
     from temporalio.envconfig import ClientConfig
     from temporalio.service import RPCError
+
+    from perdure.model.wire import DATA_CONVERTER
 
     config = ClientConfig.load_client_connect_config()
     target = config.setdefault("target_host", "127.0.0.1:7233")
 
     async def connect() -> Client:
-        client = await Client.connect(**config, data_converter=pydantic_data_converter)
+        client = await Client.connect(**config, data_converter=DATA_CONVERTER)
         await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
         return client
 
