@@ -33,6 +33,8 @@ def test_a_mistake_is_told_with_its_line_its_text_and_the_nearest_key(perdure: P
         (["apply"], 1, "there is no .perdure.yml here"),
         (["apply", "-f", "gone.yml"], 1, "there is no file gone.yml"),
         (["apply", "-f", "."], 1, "is a folder"),
+        (["apply", "-f", ""], 1, "a file's name is empty"),
+        (["validate", ""], 2, "a file's name is empty"),
         (["apply", "-f", "-"], 1, "-y"),
         (["apply", "train.yml"], 2, "a file is given with -f"),
         (["apply", "--nope"], 2, "No such option"),

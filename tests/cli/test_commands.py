@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,26 @@ def test_apply_prints_the_run_as_one_json_document(
     ended = perdure("apply", "-f", "-", "-y", "--json", *options, input=GOOD)
     assert ended.code == code
     assert json.loads(ended.out)["run_id"] == str(fake.run.run_id)
+
+
+def test_code_leaves_no_empty_line_behind_where_nobody_watches(perdure: Program, fake: FakeClient, tmp_path: Path):
+    (tmp_path / "train.py").write_text("x")
+    said = perdure("apply", "-f", "-", "-y", "-d", input=GOOD + "files: [train.py]\n").err
+    assert "1 file" in said
+    assert "\n\nRun xx is submitted." in said
+    assert "\n\n\n" not in said
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("60", 60), (None, 200)])
+def test_what_is_piped_is_as_wide_as_columns_says(
+    perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch, columns: str | None, widest: int
+):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    fake.run = a_run("xx", "failed", message="no capacity for an instance: " + "a long reason " * 20)
+    lines = perdure("ps", "-a").out.splitlines()
+    assert widest - 10 < max(map(len, lines)) <= widest
 
 
 def test_the_plan_shows_every_value_and_offer_with_its_price(perdure: Program, fake: FakeClient):
@@ -218,6 +239,21 @@ def test_nobody_to_ask_is_told(perdure: Program, fake: FakeClient, tmp_path: Pat
     assert ended.code == 1
     assert "give -y" in ended.err
     assert fake.applied == []
+
+
+def test_nobody_to_ask_about_a_run_that_goes_on_is_told_of_force(
+    perdure: Program, fake: FakeClient, tmp_path: Path
+):
+    (tmp_path / ".perdure.yml").write_text(GOOD)
+    fake.run = a_run("xx", "running")
+    active = api.ActiveRun(run_id=fake.run.run_id, status="running", submitted_at=NOW)
+    fake.plan_answer = fake.plan_answer.but(active=active)
+    for arguments in (["apply"], ["apply", "-y"]):
+        ended = perdure(*arguments)
+        assert ended.code == 1
+        assert "--force stops it and starts this one" in ended.err
+        assert "give -y" not in ended.err
+    assert (fake.stopped, fake.applied) == ([], [])
 
 
 @pytest.mark.parametrize("force", [True, False])
@@ -362,6 +398,23 @@ def test_a_change_of_a_fleet_says_what_changes(perdure: Program, fake: FakeClien
     assert "Nodes  0..2 → 0..8" in ended.err
     assert "Placement" not in ended.err
     assert "Fleet pool is changed" in ended.err
+
+
+def test_the_plan_of_a_fleet_is_in_words(perdure: Program, fake: FakeClient):
+    text = (
+        "type: fleet\nname: pool\nnodes: {min: 0, max: 3}\nbackends: [aws, local]\n"
+        "resources: {cpu: {min: 2}, gpu: {name: [H100, A100], count: 8}}\nspot_policy: auto\ntags: {}\n"
+    )
+    shown = perdure("apply", "-f", "-", "-y", input=text).err
+    rows = [tuple(re.split(r" {2,}", line.rstrip())) for line in shown.splitlines()[:6]]
+    assert rows == [
+        ("Fleet", "pool, new"),
+        ("Nodes", "0..3"),
+        ("Backends", "aws, local"),
+        ("Resources", "cpu=2.. gpu=(name=(H100, A100) count=8)"),
+        ("Spot policy", "auto"),
+        ("Tags", "nothing"),
+    ]
 
 
 def test_a_fleet_that_is_as_it_should_be_is_left_alone(perdure: Program, fake: FakeClient):

@@ -51,7 +51,7 @@ async def send(parts: list[Part], client: PerdureClient) -> tuple[CodeRef, ...]:
         DownloadColumn(),
         console=say(),
         transient=True,
-        disable=not parts,
+        disable=not parts or not say().is_terminal,
     )
     with bar:
         for part in parts:

@@ -46,6 +46,8 @@ def read(file: str | None) -> Source:
     """
     if file == "-":
         return Source("<stdin>", Path.cwd(), sys.stdin.buffer.read(LARGEST))
+    if file == "":
+        raise Unreadable("a file's name is empty", hint="give the path of a configuration, or - for stdin")
     if file is None:
         file = next((name for name in DEFAULTS if Path(name).exists()), None)
         if file is None:

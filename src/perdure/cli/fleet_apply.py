@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from rich.table import Table
 from rich.text import Text
 
 from perdure.cli.session import with_client
-from perdure.cli.terminal import confirm, say
+from perdure.cli.terminal import confirm, say, visible
 from perdure.cli.written import Written
 from perdure.client.client import PerdureClient, user_name
 from perdure.model.errors import Conflict, FieldError, InvalidConfiguration, UserError
@@ -76,7 +75,23 @@ def _show(name: str, changes: list[tuple[str, Any, Any]], *, new: bool) -> None:
 
 
 def _words(value: Any) -> str:
-    """``nothing`` for what is not written: its default holds."""
-    if value is None:
+    """``cpu=2.. gpu=H100:8``, ``a, b``; ``nothing`` for what is not written: its default holds."""
+    if value is None or value in ([], {}):
         return "nothing"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return ", ".join(_part(item) for item in cast(list[Any], value))
+    if not isinstance(value, dict):
+        return visible(str(value))
+    parts = cast(dict[str, Any], value)
+    if {*parts} <= {"min", "max"}:
+        least, most = ("" if parts.get(end) is None else parts[end] for end in ("min", "max"))
+        return f"{least}..{most}"
+    return " ".join(f"{key}={_part(part)}" for key, part in parts.items())
+
+
+def _part(value: Any) -> str:
+    """Of a whole: what has parts itself is put in brackets."""
+    words = _words(value)
+    return f"({words})" if isinstance(value, dict | list) and " " in words else words

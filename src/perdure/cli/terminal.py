@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from functools import cache
+from typing import TextIO
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -13,16 +15,25 @@ from rich.text import Text
 from perdure.model.errors import UserError
 
 
+WIDE = 200
+"""Columns of what nobody reads on a terminal."""
+
+
 @cache
 def out() -> Console:
-    """For results. Piped, it is wide and plain, so that no line is cut."""
-    return Console(width=None if sys.stdout.isatty() else 200, highlight=False, soft_wrap=not sys.stdout.isatty())
+    """For results. Piped, it is wide and plain, so that no line is cut, unless ``COLUMNS`` is set."""
+    return Console(width=_width(sys.stdout), highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 @cache
 def say() -> Console:
     """For what is said on the way."""
-    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else 200)
+    return Console(stderr=True, highlight=False, width=_width(sys.stderr))
+
+
+def _width(stream: TextIO) -> int | None:
+    """None: as wide as ``COLUMNS`` or the terminal says."""
+    return None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else WIDE
 
 
 def print_json(document: BaseModel) -> None:
@@ -35,14 +46,23 @@ def interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask(question: str, choices: dict[str, str], default: str) -> str:
+def ask(
+    question: str,
+    choices: dict[str, str],
+    default: str,
+    *,
+    otherwise: str = "give -y to go ahead without asking",
+) -> str:
     """One of ``choices`` (letter: meaning). Without an answer (end of input), ``default``.
+
+    Args:
+        otherwise: the hint for when nobody is there: what does without an answer.
 
     Raises:
         UserError: nobody is there to ask.
     """
     if not interactive():
-        raise UserError(f"{question} Nobody is there to answer", hint="give -y to go ahead without asking")
+        raise UserError(f"{question} Nobody is there to answer", hint=otherwise)
     letters = "/".join(letter.upper() if letter == default else letter for letter in choices)
     while True:
         say().print(Text(f"{question} [{letters}] ", style="bold"), end="")
