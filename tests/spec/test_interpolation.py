@@ -374,3 +374,31 @@ def test_pieces_are_joined_where_they_can_be(pieces: list[str | SecretRef | Seal
     assert not any(isinstance(one, str) and isinstance(other, str) for one, other in pairwise(found))
     told = ["".join(str(one) for one in some) for some in (found, pieces)]
     assert told[0] == told[1]
+
+
+STRAY = "/${{ secrets.x }}"
+REPLICAS = {"replicas": [{"count": 1, "image": STRAY, "commands": ["${{ run.args }}"]}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "path"),
+    [
+        *(("task", {name: STRAY}, name) for name in ("image", "entrypoint", "user", "shell", "working_dir")),
+        *(("task", {name: ["a", STRAY]}, f"{name}[1]") for name in ("files", "regions", "instance_types")),
+        ("task", {"image": "a$${{ b }}"}, "image"),
+        ("task", {"image": "a${{"}, "image"),
+        ("task", {"fleets": ["${{x}}"]}, "fleets[0]"),
+        ("task", {"repos": [{"url": "https://h/a", "branch": STRAY}]}, "repos[0]"),
+        ("task", {"volumes": [f"v-${{{{ dstack.job_num }}}}:{STRAY}"]}, "volumes[0]"),
+        ("task", {"notify": [{"url": "https://h/${{x}}"}]}, "notify[0].url"),
+        ("service", {"model": STRAY}, "model"),
+        ("service", {"image": None} | REPLICAS, "replicas[0].image"),
+        ("dev-environment", {"setup": [STRAY]}, "setup[0]"),
+        ("gateway", {"backend": "aws", "region": STRAY}, "region"),
+        ("fleet", {"ssh_config": {"identity_file": "k", "user": STRAY, "hosts": ["h"]}}, "ssh_config.user"),
+    ],
+)
+def test_a_reference_is_refused_where_none_is_resolved(kind: str, fields: dict[str, Any], path: str) -> None:
+    least = {"task": {"commands": ["x"]}, "service": {"image": "i", "port": 80}}
+    (error,) = wrong({"type": kind} | least.get(kind, {}) | fields)
+    assert (error.path, error.message) == (path, "has a ${{ in it, and no reference is resolved here")

@@ -23,6 +23,7 @@ from perdure.spec.rules.fleet import FLEET
 from perdure.spec.rules.run import DEVELOPMENT, TASK
 from perdure.spec.rules.service import SERVICE
 from perdure.spec.rules.standing import CLOUD_VOLUME, GATEWAY, KUBERNETES_VOLUME
+from perdure.spec.strays import references_are_where_they_are_resolved
 
 __all__ = ["Problem", "Problems", "Rule", "invalid", "rules_of"]
 
@@ -72,4 +73,5 @@ def _rules(model: type[BaseModel]) -> Rules[Any]:
 
 def _at_submission(rules: Rules[Any], also: Sequence[Rule[Any]], elsewhere: Iterable[str]) -> tuple[Rule[Any], ...]:
     unasked = {(field,) for field in elsewhere}
-    return tuple(rule for rule in (*rules.at_submission, *references.RULES, *also) if rule.may_be_asked(unasked))
+    asked = (*rules.at_submission, *references.RULES, references_are_where_they_are_resolved, *also)
+    return tuple(rule for rule in asked if rule.may_be_asked(unasked))
