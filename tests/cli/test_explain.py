@@ -151,7 +151,7 @@ def test_without_a_worker_all_but_the_fleet_is_known(
         "type: fleet\nname: pool\nnodes: 0..2\n",
         "type: volume\nname: data\nbackend: aws\nregion: eu-west-1\nsize: 100GB\n",
         "type: gateway\nname: gate\nbackend: aws\nregion: eu-west-1\ndomain: example.com\n",
-        "type: task\ncommands: [a]\nschedule: {cron: '0 3 * * *'}\n",
+        "type: task\ncommands: [a]\nreservation: mine\n",
     ],
 )
 def test_any_kind_is_explained(perdure: Program, fake: FakeClient, text: str):

@@ -117,15 +117,15 @@ def test_every_kind_of_file_is_checked(perdure: Program, text: str):
 
 
 def test_what_this_version_cannot_do_is_a_note_with_its_line(perdure: Program):
-    ended = perdure("validate", "-", input=GOOD + "schedule:\n  cron: '0 3 * * *'\n")
+    ended = perdure("validate", "-", input=GOOD + "notify:\n  - url: https://example.com\n    on: [done]\n")
     assert ended.code == 0
-    assert ended.err.startswith("<stdin> is valid. This version cannot run it yet:\n  <stdin>:5:3: schedule: ")
+    assert ended.err.startswith("<stdin> is valid. This version cannot run it yet:\n  <stdin>:5:3: notify: ")
 
 
 def test_a_profile_is_checked_together_with_each_file(perdure: Program, files: Path):
     (files / ".perdure").mkdir()
     profiles = files / ".perdure/profiles.yml"
-    profiles.write_text("profiles:\n  - name: nightly\n    schedule: {cron: '0 3 * * *'}\n")
+    profiles.write_text("profiles:\n  - name: nightly\n    reservation: mine\n")
     told = perdure("validate", "good.yml", "--profile", "nightly")
     assert told.code == 0
     assert "good.yml with profile nightly is valid. This version cannot run it yet:" in told.err

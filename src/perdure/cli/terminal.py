@@ -14,7 +14,6 @@ from rich.text import Text
 
 from perdure.model.errors import UserError
 
-
 WIDE = 200
 """Columns of what nobody reads on a terminal."""
 
