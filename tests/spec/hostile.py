@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -51,8 +52,11 @@ SECRETS = [
 ]
 """Of the project."""
 
-ARGUMENTS = ((), ("x" * 120_000,))
-"""After ``--``, of one submission each."""
+ARGUMENTS = ("x" * 120_000,)
+"""After ``--``."""
+
+SEALED = {f"{letter}{number}": "Ym94" for letter in "VW" for number in range(5_000)}
+"""Values from a user's machine; only half of them are asked for."""
 
 Named = Iterator[tuple[str, bytes]]
 
@@ -162,6 +166,7 @@ CROWDS = {
     "commands with a reference each": "type: task\ncommands: [" + "'${{ run.args }} $$'," * 9_000 + "]",
     "unknown references": "type: task\ncommands: [" + "'${{ no.such }}'," * 9_000 + "]",
     "variables": "type: task\ncommands: [x]\nenv: {" + "".join(f"V{n}: $$x," for n in range(9_000)) + "}",
+    "supplied variables": "type: task\ncommands: [x]\nenv: [" + "".join(f"V{n}," for n in range(5_000)) + "]",
     "unknown secrets": "type: task\ncommands: [x]\nenv: {"
     + "".join(f"V{n}: '${{{{ secrets.s{n} }}}}'," for n in range(6_000))
     + "}",
@@ -211,15 +216,24 @@ def crowds() -> Named:
     return ((name, text.encode()) for name, text in CROWDS.items())
 
 
+def submissions(text: bytes) -> Iterator[dict[str, Any]]:
+    """What comes with it."""
+    yield {}
+    if b"run.args" in text:
+        yield {"arguments": ARGUMENTS}
+    if b"env: [V0" in text:
+        yield {"sealed": SEALED}
+
+
 def read(text: bytes, folder: Path) -> str:
     """Everything that is said about it: as ``perdure validate`` shows it, and as a worker answers."""
     file = folder / "hostile.yml"
     file.write_bytes(text)
     with redirect_stdout(StringIO()) as out, redirect_stderr(out):
         if validate_all([str(file)], profile=None, no_profile=True, json=False) == 0:
-            for arguments in ARGUMENTS if b"run.args" in text else ARGUMENTS[:1]:
+            for options in submissions(text):
                 try:
-                    resolve(spec.load_yaml(text), secrets=SECRETS, arguments=arguments)
+                    resolve(spec.load_yaml(text), secrets=SECRETS, **options)
                 except InvalidConfiguration as error:
                     print(error)
     return out.getvalue()
