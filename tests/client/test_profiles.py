@@ -114,6 +114,15 @@ def test_an_unknown_name_is_told_with_the_nearest(choose: Choose, here: Path):
     assert caught.value.hint == "there are small, large"
 
 
+def test_a_name_that_is_in_two_files_is_listed_once(choose: Choose, here: Path, tmp_path: Path):
+    write(here / ".perdure/profiles.yml", "profiles: [{name: small}, {name: large}]\n")
+    write(tmp_path / "home/.dstack/profiles.yml", "profiles: [{name: small}]\n")
+    with pytest.raises(NotFound) as caught:
+        choose("zzz")
+    assert caught.value.hint == "there are small, large"
+    assert names(here, tmp_path / "home") == ["small", "large"]
+
+
 def test_a_file_that_is_wrong_is_told_only_when_it_is_needed(choose: Choose, here: Path, tmp_path: Path):
     write(here / ".perdure/profiles.yml", HERE)
     write(tmp_path / "home/.dstack/profiles.yml", "profiles:\n  - max_price: -1\n    image: x\n")
