@@ -13,6 +13,8 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter
 
 from perdure import spec
+from perdure.model.errors import InvalidConfiguration
+from perdure.spec import reading
 from perdure.spec.defaults import default_of
 from perdure.spec.grammar.base import Written
 from perdure.spec.models.development import DevEnvironment
@@ -26,6 +28,7 @@ from perdure.spec.waiting import waits
 from tests.spec.support import resolve
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
+SSH = {"user": "ubuntu", "identity_file": "~/.ssh/id_ed25519", "hosts": ["10.0.0.7"]}
 KINDS = [kind for kind in spec.KINDS if kind != "any"]
 
 
@@ -131,6 +134,38 @@ def test_every_example_of_the_page_fits_the_schema() -> None:
             assert wrong == [], example
             tried += 1
     assert tried > 30
+
+
+LEAST = {
+    "task": ({"type": "task", "commands": ["x"]}, {"type": "task"}),
+    "service": (
+        {"type": "service", "port": 80, "commands": ["x"]},
+        {"type": "service", "port": 80, "commands": ["x"], "replicas": {"min": 1, "max": 4}},
+        {"type": "service", "port": 80},
+    ),
+    "dev-environment": ({"type": "dev-environment"}, {"type": "dev-environment", "ide": "vscode"}),
+    "fleet": ({"type": "fleet", "nodes": 1}, {"type": "fleet"}, {"type": "fleet", "ssh_config": SSH}),
+    "volume": ({"type": "volume", "backend": "aws", "region": "x", "size": 1},),
+    "gateway": ({"type": "gateway", "backend": "aws", "region": "x"},),
+}
+"""Of each kind, what an example of one of its fields may need beside it."""
+
+
+@pytest.mark.parametrize("kind", LEAST)
+def test_every_example_of_the_page_is_right_in_a_file_of_its_kind(kind: str) -> None:
+    section = next(text for text in re.split(r"^##+ ", page(), flags=re.MULTILINE) if text.startswith(f"{kind}\n"))
+    examples = re.findall(r"\| `(\w+: .*)` \|$", section, flags=re.MULTILINE)
+    assert examples
+    for example in examples:
+        written = spec.load_yaml(example.replace("\\|", "|"))
+        assert any(is_right({**least, **written}) for least in LEAST[kind]), example
+
+
+def is_right(mapping: dict[str, object]) -> bool:
+    try:
+        return not reading.read(mapping).invalid
+    except InvalidConfiguration:
+        return False
 
 
 def test_links_of_the_page_lead_to_its_headings() -> None:

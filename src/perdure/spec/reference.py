@@ -34,6 +34,9 @@ checks a file against all of this, and [an editor](editors.md) can while you wri
 - *ours*: dstack does not have this field.
 - *not yet*: it is read and checked, and a run that asks for it is refused when it is submitted.
 - A default of — means none: nothing of the kind holds until you write it.
+- A duration is a number and a unit, such as `90s`, `15m`, `2h` or `1d`; a number alone is seconds.
+- A number alone is exact where a range may stand: `memory: 16GB` is no more and no less, `16GB..` is at least that.
+- An example is right where its row is: with what its kind must have, and with what the words beside it ask for.
 - `null` means the same as leaving a field out, unless its row says otherwise.
 
 This page is made from the models that read your files: `python -m perdure.spec.reference > docs/reference.md`.
@@ -131,7 +134,7 @@ class _Page:
         if asked is not None and asked.whether_waits(name, example):
             marks += " *not yet*"
         default = "required" if required else _code(field["default"]) if "default" in field else "—"
-        words = _cell(re.sub(_SHOWN_BESIDE, "", _words(field)).strip(" .,;"))
+        words = re.sub(_SHOWN_BESIDE, "", _cell(_words(field))).strip(" .,;")
         shown = "" if example in (None, [None]) else _cell(f"`{name}: {flow(example)}`")
         return f"| `{name}`{marks} | {self._type(field)} | {default} | {words} | {shown} |"
 

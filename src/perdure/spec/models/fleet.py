@@ -111,10 +111,12 @@ class FleetConfiguration(PlacementFields):
     """How many instances; those above the lower end are made when they are needed."""
 
     ssh_config: SshConfig | None = None
-    """Hosts of your own, in place of ``nodes``."""
+    """Hosts of your own, in place of ``nodes``,
+    such as ``{user: ubuntu, identity_file: ~/.ssh/id_ed25519, hosts: [10.0.0.7]}``."""
 
     env: Env = Field(default_factory=dict)
-    """Variables of all jobs on these hosts, such as ``[NCCL_DEBUG=INFO]``."""
+    """Variables of all jobs on the hosts of ``ssh_config``, without which it may not be given;
+    such as ``[NCCL_DEBUG=INFO]``."""
 
     resources: ResourcesSpec = ResourcesSpec()
     """What each instance must have."""

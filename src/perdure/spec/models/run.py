@@ -134,10 +134,12 @@ class Task(RunFields):
     """The main process, such as ``python -m trainer``; the commands are its arguments, and there is no shell."""
 
     ports: tuple[Port, ...] = ()
-    """Ports of the job that you reach from your machine."""
+    """Ports of the job, each reached at the address of its instance; another local port (``80:8000``) is read, and
+    not forwarded yet. Such as ``[8000]``."""
 
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES), BeforeValidator(whole)] = 1
     """How many machines, all had at once or not at all."""
 
     groups: Annotated[tuple[NodeGroup, ...], AfterValidator(not_empty)] | None = None
-    """Kinds of nodes that differ, in place of ``nodes``, ``commands`` and ``ports``."""
+    """Kinds of nodes that differ, in place of ``nodes``, ``commands`` and ``ports``,
+    such as ``[{nodes: 2, commands: [python train.py]}]``."""

@@ -168,10 +168,10 @@ class Service(RunFields):
         ]
         | None
     ) = None
-    """How many, or a list of groups that differ; ``1`` if unset."""
+    """How many, or a list of groups that differ, such as ``2``; ``1`` if unset."""
 
     groups: Groups | None = None
-    """As a list under ``replicas``."""
+    """As a list under ``replicas``, such as ``[{count: 2, commands: [python serve.py]}]``."""
 
     probes: Annotated[tuple[Probe, ...], Field(max_length=10)] | None = None
     """Requests that say whether a replica is ready. Unset: one for a model, none else."""

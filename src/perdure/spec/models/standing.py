@@ -113,7 +113,7 @@ class Gateway(Written):
     """Whether services use it that name none. Unset: if it is the first."""
 
     backend: BackendName
-    """Where its machine is."""
+    """Where its machine is, such as ``aws``."""
 
     region: Text
     """Such as ``eu-west-1``."""
@@ -125,7 +125,8 @@ class Gateway(Written):
     """Under which services appear, such as ``example.com``; may hold ``${{ run.project_name }}``."""
 
     public_ip: Switch = True
-    """Whether it can be reached from everywhere."""
+    """Whether it can be reached from everywhere. ``false`` needs a certificate of type ``acm``, or none
+    (``certificate: null``), beside it: Let's Encrypt must reach the gateway. Such as ``true``."""
 
     certificate: Certificate | None = LetsEncrypt(type="lets-encrypt")
     """For HTTPS. Unset: one of Let's Encrypt; null: none."""
