@@ -50,6 +50,18 @@ PAGE: dict[str, tuple[str, str]] = {
         "one `$`, once, everywhere",
         "dstack halves it once here, twice there, and nowhere in `init`",
     ),
+    '`env: {"A B": x}`, `{"A=B": x}`': (
+        "refused; `A-B` and `1A` are not",
+        "a process cannot be given `A=B`, and a shell does not pass on `A B`",
+    ),
+    "`${{ … }}` in a field where none is resolved, such as `image`": (
+        "refused",
+        "dstack takes it for the text it is",
+    ),
+    "more than 1,000 references in `env` or in `registry_auth`; a login over 128 KiB": (
+        "refused",
+        "a small file would make much of itself",
+    ),
     "secrets named with a dash or a digit in front": (
         "can be referred to",
         "there is no reason that they could not",
