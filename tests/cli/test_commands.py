@@ -126,7 +126,8 @@ def test_what_is_piped_is_as_wide_as_columns_says(
         monkeypatch.setenv("COLUMNS", columns)
     fake.run = a_run("xx", "failed", message="no capacity for an instance: " + "a long reason " * 20)
     lines = perdure("ps", "-a").out.splitlines()
-    assert widest - 10 < max(map(len, lines)) <= widest
+    assert widest - 20 < max(map(len, lines)) <= widest
+    assert all(line == line.rstrip() for line in lines)
 
 
 def test_the_plan_shows_every_value_and_offer_with_its_price(perdure: Program, fake: FakeClient):

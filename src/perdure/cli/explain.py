@@ -11,6 +11,7 @@ from rich.text import Text
 
 from perdure.cli import session
 from perdure.cli.errors import Mistake, mistakes
+from perdure.cli.tables import Lines
 from perdure.cli.terminal import out, print_json, say, visible
 from perdure.cli.written import Written
 from perdure.client.client import user_name
@@ -105,7 +106,7 @@ def _placed(written: Written, values: Iterable[EffectiveValue]) -> Iterable[Expl
 
 
 def _table(written: Written, values: Sequence[Explained]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table = Lines(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     table.add_column("FIELD", no_wrap=True)
     table.add_column("VALUE", overflow="fold")
     table.add_column("FROM", overflow="fold")

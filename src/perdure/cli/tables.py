@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -22,13 +25,26 @@ WHOLE = ("NAME", "STATUS", "PRICE", "#", "NODES", "CREATED", "SUBMITTED", "FLEET
 """Never broken over two lines."""
 
 
+class Lines(Table):
+    """A table whose lines end with what is written in them where nobody watches: blanks would be wrapped, too."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = super().__rich_console__(console, options)
+        if console.is_terminal:
+            yield from shown
+            return
+        for line in Segment.split_lines(cast(Iterable[Segment], shown)):
+            yield Segment("".join(part.text for part in line).rstrip())
+            yield Segment.line()
+
+
 class Rows:
     """A table in the making. On a narrow terminal it leaves out the columns that are ``spared``."""
 
     def __init__(self, *columns: str, spared: tuple[str, ...] = (), width: int | None = None):
         narrow = (out().width if width is None else width) < ROOMY
         self._shown = [not (narrow and column in spared) for column in columns]
-        self.table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+        self.table = Lines(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
         for column, shown in zip(columns, self._shown, strict=True):
             if shown:
                 self.table.add_column(column, no_wrap=column in WHOLE, overflow="fold")
