@@ -69,6 +69,17 @@ def test_two_nodes_find_each_other(stack: Stack):
     settled(stack)
 
 
+def test_a_master_that_waits_for_its_workers_is_followed_and_gives_its_code(stack: Stack):
+    script = "if [ $PERDURE_NODE_RANK = 0 ]; then echo mpirun; else sleep 500; fi"
+    order = {"nodes": 2, "startup_order": "workers-first", "stop_criteria": "master-done"}
+    done = stack.run("apply", "-f", write(stack, "workers-first", script, **order), "-y")
+    assert (done.returncode, done.stdout) == (0, "mpirun\n"), done.stderr
+    assert "exit code 0." in done.stderr
+    run = one_run(stack, "workers-first")
+    assert (run["exit_status"], run["jobs"][1]["reason"]) == (0, "terminated_by_server")
+    settled(stack)
+
+
 def test_a_job_that_fails_gives_its_code_and_reason(stack: Stack):
     done = stack.run("apply", "-f", write(stack, "fails", "echo bad; exit 7"), "-y")
     assert done.returncode == 1
