@@ -185,3 +185,14 @@ def test_the_password_in_a_url_is_not_shown():
 def test_a_line_is_shown_and_never_obeyed(perdure: Program):
     above, _ = snippet("a: [red]\x1b[2J", 1, 1)
     assert above.plain == "  1 │ a: [red]\\x1b[2J"
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe"])
+def test_profiles_that_cannot_be_read_get_a_verdict(perdure: Program, files: Path, what: str):
+    (files / ".perdure").mkdir()
+    path = files / ".perdure/profiles.yml"
+    path.mkdir() if what == "folder" else os.mkfifo(path)
+    ended = perdure("validate", "--json", "good.yml")
+    assert ended.code == 2
+    verdicts = {one["file"]: one["verdict"] for one in json.loads(ended.out)["files"]}
+    assert verdicts == {".perdure/profiles.yml": "unreadable", "good.yml": "valid"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from perdure.client.profiles import Profile, chosen, names
+from perdure.client.profiles import InvalidProfiles, Profile, UnreadableProfiles, chosen, names
 from perdure.model.errors import FieldError, InvalidConfiguration, NotFound, UserError
 
 HERE = """\
@@ -148,3 +149,37 @@ def test_all_names_that_can_be_asked_for(here: Path, tmp_path: Path):
     write(here / ".perdure/profiles.yml", HERE)
     write(tmp_path / "home/.dstack/profiles.yml", "profiles: [{name: mine}]\n")
     assert names(here, tmp_path / "home") == ["small", "large", "mine"]
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "folder"])
+def test_what_is_not_a_file_is_neither_read_nor_waited_for(choose: Choose, here: Path, what: str):
+    path = here / ".perdure/profiles.yml"
+    match what:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case _:
+            path.mkdir()
+    with pytest.raises(UnreadableProfiles, match=r"^\.perdure/profiles\.yml cannot be read: ") as refused:
+        choose()
+    assert refused.value.hint == "--no-profile goes without"
+
+
+@pytest.mark.parametrize("text", ["profiles: [", "profiles: [{name: a, max_price: x}]\n"])
+def test_what_is_wrong_keeps_the_text_that_was_read(choose: Choose, here: Path, text: str):
+    path = here / ".perdure/profiles.yml"
+    write(path, text)
+    with pytest.raises(InvalidProfiles) as refused:
+        choose()
+    path.unlink()
+    assert refused.value.text == text
+
+
+def test_the_profiles_at_home_hold_in_a_folder_that_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write(tmp_path / "home/.perdure/profiles.yml", HERE)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert name_of(chosen(home=tmp_path / "home", environ={})) == "large"

@@ -11,9 +11,9 @@ from perdure import spec
 from perdure.cli.documents import Unreadable, read
 from perdure.cli.errors import Mistake, mistakes, show_error
 from perdure.cli.terminal import print_json, say, visible
-from perdure.cli.written import Written, text_of
+from perdure.cli.written import Written
 from perdure.client.inputs import environment
-from perdure.client.profiles import Profile, chosen
+from perdure.client.profiles import InvalidProfiles, Profile, UnreadableProfiles, chosen
 from perdure.model.base import Message
 from perdure.model.errors import InvalidConfiguration, UserError
 from perdure.spec.document import Document, holds_profiles
@@ -143,8 +143,10 @@ def _profile(name: str | None) -> Profile | Examined | None:
     """The profile that holds; or what is wrong with the file it should be in."""
     try:
         return chosen(name)
-    except InvalidConfiguration as error:
-        return Examined(error.source or "profiles.yml", text_of(error), kind="profiles", errors=[error])
+    except InvalidProfiles as error:
+        return Examined(error.source or "profiles.yml", error.text, kind="profiles", errors=[error])
+    except UnreadableProfiles as error:
+        return Examined(error.source, unreadable=error, kind="profiles")
 
 
 def _show(one: Examined) -> None:

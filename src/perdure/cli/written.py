@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from perdure.cli.documents import Source, read
 from perdure.cli.errors import Mistake, NotYet, mistakes, show_error
 from perdure.cli.flags import Given
 from perdure.cli.terminal import print_json
-from perdure.client.profiles import Profile, chosen
+from perdure.client.profiles import InvalidProfiles, Profile, chosen
 from perdure.model.base import Message
 from perdure.model.errors import FieldError, InvalidConfiguration
 from perdure.model.origins import Origin
@@ -218,10 +217,5 @@ def profile_that_holds(asked: str | None, *, no_profile: bool) -> Profile | None
     """
     try:
         return chosen(asked, none=no_profile)
-    except InvalidConfiguration as error:
-        raise Wrong((error, text_of(error))) from error
-
-
-def text_of(error: InvalidConfiguration) -> str | None:
-    """Of the file of profiles that the error is about."""
-    return Path(error.source).read_text(errors="replace") if error.source else None
+    except InvalidProfiles as error:
+        raise Wrong((error, error.text)) from error
