@@ -74,6 +74,18 @@ PAGE: dict[str, tuple[str, str]] = {
         "refused in one sentence",
         "it is not supported",
     ),
+    "a run that goes on, changed and applied again with `-y`": (
+        "refused: `--force` stops it and starts the new one",
+        "`-y` answers for submitting; hours of work should not end for that",
+    ),
+    "`repos` of a folder": (
+        "the tree as it is, without `.git`",
+        "what runs is what you see; its history is often larger than it",
+    ),
+    "the shell of `commands`": (
+        "`-c`, not `-i -c`: it reads no `~/.bashrc`",
+        "an interactive bash ignores SIGTERM, so that nothing could stop gracefully",
+    ),
 }
 """What differs, what it is here, and why: the table of docs/configuration.md."""
 
