@@ -208,3 +208,20 @@ def test_an_option_in_front_of_a_command_is_not_dropped(perdure: Program, option
     ended = perdure(group, *option, *rest)
     assert ended.code == 2
     assert f"{option[0]} stands behind the command" in ended.err
+
+
+def test_a_folder_that_may_not_be_entered_is_said_to_be_so(
+    perdure: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "shut").mkdir()
+    monkeypatch.chdir(tmp_path / "shut")
+    (tmp_path / "shut").chmod(0)
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)  # root may enter everything
+    try:
+        ended = perdure("apply", "--no-profile")
+    finally:
+        os.seteuid(before)
+        (tmp_path / "shut").chmod(0o700)
+    assert (ended.code, ended.err.splitlines()[0]) == (1, "Error: .perdure.yml cannot be read: Permission denied")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
+from perdure.cli import validate
 from perdure.cli.errors import LONGEST, snippet
 from tests.cli.conftest import Program
 
@@ -196,3 +200,52 @@ def test_profiles_that_cannot_be_read_get_a_verdict(perdure: Program, files: Pat
     assert ended.code == 2
     verdicts = {one["file"]: one["verdict"] for one in json.loads(ended.out)["files"]}
     assert verdicts == {".perdure/profiles.yml": "unreadable", "good.yml": "valid"}
+
+
+def test_a_name_that_is_not_text_is_shown(perdure: Program, files: Path):
+    (Path(os.fsdecode(os.fsencode(files) + b"/\xff.yml"))).write_text(GOOD)
+    names = [os.fsdecode(name) for name in (b"\xff.yml", b"gone-\xff")]
+    ended = perdure("validate", "--json", "--", *names)
+    assert [one["file"] for one in json.loads(ended.out)["files"]] == [r"\xff.yml", r"gone-\xff"]
+    assert ended.code == 2
+    assert r"there is no file gone-\xff" in perdure("validate", names[1]).err
+
+
+def test_in_a_deleted_folder_a_file_is_read_by_its_whole_path(
+    perdure: Program, files: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (files / "gone").mkdir()
+    monkeypatch.chdir(files / "gone")
+    (files / "gone").rmdir()
+    assert perdure("validate", str(files / "good.yml")).code == 0
+    ended = perdure("validate", "-", input=GOOD)
+    assert (ended.code, ended.err) == (2, "Error: the folder that you are in is deleted\n")
+
+
+def test_a_pipe_is_read_like_a_file(perdure: Program, files: Path):
+    os.mkfifo(files / "pipe")
+    writer = Thread(target=(files / "pipe").write_text, args=(GOOD,))
+    writer.start()
+    assert perdure("validate", "pipe").code == 0
+    writer.join()
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_what_was_read_of_a_file_is_let_go_of(
+    perdure: Program, files: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
+):
+    held: list[weakref.ref[validate.Examined]] = []
+    most = 0
+    examine = validate.examine
+
+    def counted(*arguments: Any) -> validate.Examined:
+        nonlocal most
+        most = max(most, sum(one() is not None for one in held))
+        found = examine(*arguments)
+        held.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(validate, "examine", counted)
+    assert perdure("validate", *more, *["good.yml"] * 20).code == 0
+    assert len(held) == 20
+    assert most <= 1

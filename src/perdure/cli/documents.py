@@ -13,6 +13,8 @@ DEFAULTS = (".perdure.yml", ".perdure.yaml", ".dstack.yml", ".dstack.yaml")
 LARGEST = 1024 * 1024
 """Bytes read of a file; ``load_yaml`` takes less, and says so."""
 
+_ELSEWHERE = "give the configuration with -f FILE"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -39,28 +41,57 @@ class Unreadable(UserError):
 
 
 def read(file: str | None) -> Source:
-    """``file``, stdin for ``-``, or the default file of this folder.
+    """``file``, stdin for ``-``, or the default file of this folder. A pipe is read to its end.
 
     Raises:
         Unreadable
     """
     if file == "-":
-        return Source("<stdin>", Path.cwd(), sys.stdin.buffer.read(LARGEST))
+        return _read_stdin()
     if file == "":
         raise Unreadable("a file's name is empty", hint="give the path of a configuration, or - for stdin")
     if file is None:
-        file = next((name for name in DEFAULTS if Path(name).exists()), None)
-        if file is None:
-            raise Unreadable("there is no .perdure.yml here", hint="give the configuration with -f FILE")
+        file = _default()
+    name = printable(file)
     try:
         path = Path(file).expanduser()
         with path.open("rb") as opened:
-            return Source(file, path.resolve().parent, opened.read(LARGEST))
+            return Source(name, path.resolve().parent, opened.read(LARGEST))
     except FileNotFoundError:
-        raise Unreadable(f"there is no file {file}") from None
+        raise Unreadable(f"there is no file {name}") from None
     except IsADirectoryError:
         raise Unreadable(
-            f"{file} is a folder", hint=f"give a file in it, such as {file.rstrip('/')}/.perdure.yml"
+            f"{name} is a folder", hint=f"give a file in it, such as {name.rstrip('/')}/.perdure.yml"
         ) from None
     except (OSError, ValueError, RuntimeError) as error:
-        raise Unreadable(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise Unreadable(f"{name} cannot be read: {_why(error)}") from None
+
+
+def printable(file: str) -> str:
+    """A file's name as text: bytes of it that are none are shown as ``\\xff``."""
+    return file.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def _read_stdin() -> Source:
+    try:
+        return Source("<stdin>", Path.cwd(), sys.stdin.buffer.read(LARGEST))
+    except FileNotFoundError:
+        raise Unreadable("the folder that you are in is deleted") from None
+    except OSError as error:
+        raise Unreadable(f"stdin cannot be read: {_why(error)}") from None
+
+
+def _default() -> str:
+    for name in DEFAULTS:
+        try:
+            Path(name).stat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise Unreadable(f"{name} cannot be read: {_why(error)}", hint=_ELSEWHERE) from None
+        return name
+    raise Unreadable("there is no .perdure.yml here", hint=_ELSEWHERE)
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

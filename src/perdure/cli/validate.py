@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rich.text import Text
 
 from perdure import spec
-from perdure.cli.documents import Unreadable, read
+from perdure.cli.documents import Unreadable, printable, read
 from perdure.cli.errors import Mistake, mistakes, show_error
 from perdure.cli.terminal import print_json, say, visible
 from perdure.cli.written import Written
@@ -77,23 +78,33 @@ class Examined:
 
 def validate_all(files: list[str], *, profile: str | None, no_profile: bool, json: bool) -> int:
     """The exit code: that of the worst file."""
+    verdicts: list[Verdict] = []
+    worst = 0
+    for one in _each(files, profile, no_profile=no_profile):
+        verdict = one.verdict
+        worst = max(worst, EXIT[verdict.verdict])
+        if json:
+            verdicts.append(verdict)
+        else:
+            _show(one)
+    if json:
+        print_json(Verdicts(files=tuple(verdicts)))
+    return worst
+
+
+def _each(files: list[str], profile: str | None, *, no_profile: bool) -> Iterator[Examined]:
+    """One at a time: what was read of a file is let go of before the next one is looked at."""
     found = None if no_profile else _profile(profile)
     if isinstance(found, Examined):
-        examined = [found, *(examine(file, None) for file in files)]
-    else:
-        examined = [examine(file, found) for file in files]
-    verdicts = Verdicts(files=tuple(one.verdict for one in examined))
-    if json:
-        print_json(verdicts)
-    else:
-        for one in examined:
-            _show(one)
-    return max(EXIT[one.verdict] for one in verdicts.files)
+        yield found
+        found = None
+    for file in files:
+        yield examine(file, found)
 
 
 def examine(file: str, profile: Profile | None) -> Examined:
     """Every mistake in one file, and in how it and the profile go together."""
-    found = Examined(file)
+    found = Examined(printable(file))
     try:
         source = read(file)
     except Unreadable as error:
