@@ -189,7 +189,7 @@ def test_the_plan_shows_every_value_in_order() -> None:
     }
     assert list(rows)[:12] == [
         "project",
-        "user",
+        "submitted by",
         "type",
         "resources",
         "spot policy",

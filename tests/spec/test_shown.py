@@ -6,6 +6,7 @@ import pytest
 
 from perdure import spec
 from perdure.spec.fleet_layer import under_fleet
+from perdure.spec.reading import read
 from tests.spec.support import resolve, task
 
 TAGS = {size: "{" + ", ".join(f"t{n:_<50}: {'x' * 256}" for n in range(size)) + "}" for size in (1, 99)}
@@ -42,3 +43,20 @@ def test_what_does_not_travel_is_counted() -> None:
     assert many[-1].label == "more"
     assert len(many) - 1 + many[-1].data == len(few) + 98
     assert len(many) < len(few) + 98
+
+
+@pytest.mark.parametrize(
+    ("text", "shell", "user"),
+    [("image: i", "sh", "the image's own"), ("", "bash", "the default image's, or the agent's of a process")],
+)
+def test_what_depends_on_the_image_is_shown_as_it_is_in_this_run(text: str, shell: str, user: str) -> None:
+    rows = {row.path: row.value for row in resolve(task(text)).values}
+    assert (rows["shell"], rows["user"], rows["working_dir"]) == (shell, user, user)
+    assert {row.path: row.value for row in read(task(text)).effective}["shell"] == shell
+
+
+def test_no_two_rows_are_called_the_same() -> None:
+    rows = resolve(task("image: i")).values
+    names = [row.path or row.label for row in rows]
+    assert sorted(names) == sorted(set(names))
+    assert {row.label: row.data for row in rows if not row.path}["project"] == "main"

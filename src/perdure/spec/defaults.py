@@ -21,6 +21,7 @@ class Said(str):
 
 _ANY = Said("any")
 _IMAGES = Said("the image's own")
+_HOSTS = Said("the default image's, or the agent's of a process")
 
 _RUN: dict[str, Any] = {
     "spot_policy": "on-demand",
@@ -36,9 +37,9 @@ _RUN: dict[str, Any] = {
     "stop_criteria": "all-done",
     "inactivity_duration": OFF,
     "image": Said("none: runs as a process, or in the default image"),
-    "user": _IMAGES,
-    "working_dir": _IMAGES,
-    "shell": Said("sh where image is set, else bash"),
+    "user": _HOSTS,
+    "working_dir": _HOSTS,
+    "shell": "bash",
     "gateway": Said("the default one, if there is one"),
 }
 _FLEET: dict[str, Any] = {"spot_policy": "auto", "retry": OFF, "idle_duration": IDLE_FLEET}
@@ -54,6 +55,10 @@ _OF_KIND: dict[str, dict[str, Any]] = {
     "volume": {"auto_cleanup_duration": OFF},
     "gateway": {"replicas": 1},
 }
+
+
+OF_AN_IMAGE: dict[str, Any] = {"user": _IMAGES, "working_dir": _IMAGES, "shell": "sh"}
+"""Defaults of a run that says its image."""
 
 
 def default_of(kind: str, field: str, otherwise: object) -> object:

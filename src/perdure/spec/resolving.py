@@ -118,11 +118,11 @@ def _shown(
 ) -> tuple[EffectiveValue, ...]:
     given = overriding(run, submission.sealed)
     policy = effective.policy
-    before = [("project", policy.project), ("user", policy.user or UNSET)]
+    before = [("project", policy.project), ("submitted by", policy.user or UNSET)]
     return effective_values(
         run.model_copy(update={"commands": (), "env": {**run.env, **dict.fromkeys(given, Said("given"))}}),
         layered.overridden("env", given),
-        before=[EffectiveValue(label=label, value=value) for label, value in before],
+        before=[EffectiveValue(label=label, value=value, data=value) for label, value in before],
         known={
             "name": policy.name,
             "stop_duration": policy.stop_duration,

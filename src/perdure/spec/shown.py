@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from perdure.model.origins import EffectiveValue, Origin
-from perdure.spec.defaults import ALWAYS, FIRST, LABELS, Said, default_of
+from perdure.spec.defaults import ALWAYS, FIRST, LABELS, OF_AN_IMAGE, Said, default_of
 from perdure.spec.grammar.base import is_mapping
 from perdure.spec.grammar.setting import OFF
 from perdure.spec.layers import Layered
@@ -54,10 +54,14 @@ def effective_values(
         known: by field, what is in force where the configuration leaves it open (else the language's default).
     """
     kind = str(getattr(configuration, "type", ""))
+    of_image = isinstance(configuration, RunFields) and configuration.image is not None
+    known = {**(OF_AN_IMAGE if of_image else {}), **(known or {})}
     rows: list[EffectiveValue] = [*before]
 
     def in_force(path: str, value: object) -> object:
-        return (known or {}).get(path, default_of(kind, path, value)) if value is None or value == () else value
+        if value is not None and value != ():
+            return value
+        return known.get(path, default_of(kind, path, value))
 
     for name in _ordered(type(configuration).model_fields):
         written: object = getattr(configuration, name)
