@@ -72,7 +72,7 @@ def test_a_duration_is_so_long_ago(perdure: Program, fake: FakeClient):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--since", "yesterday"], 1, "--since is not a duration: 'yesterday'"),
+        (["--since", "yesterday"], 1, "--since is neither a duration nor a moment: 'yesterday'"),
         (["--since", "2026-11-30T10:00"], 1, "--since is a time without a zone"),
         (["--target-run", "a", "--within-run", "b"], 2, "--target-run and --within-run cannot be given together"),
         (["-n", "0"], 2, "greater than or equal to 1"),
