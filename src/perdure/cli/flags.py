@@ -145,7 +145,14 @@ CODE = _panel(
 )
 PORTS = _panel(
     "Where it may run",
-    Flag("--port", "ports", "8000, or 80:8000 (here:there, and not forwarded here yet). Repeatable.", "PORT", "-p", many=True),
+    Flag(
+        "--port",
+        "ports",
+        "8000, or 80:8000 (here:there, and not forwarded here yet). Repeatable.",
+        "PORT",
+        "-p",
+        many=True,
+    ),
 )
 
 NAME = Flag("--name", "name", "The run's name; by default the one in the file, or a new one.", "NAME", "-n")
