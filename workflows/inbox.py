@@ -38,6 +38,11 @@ class RunInbox:
         self._stop(request, "update")
         return await self._taken_in()
 
+    @stop_now.validator
+    def _can_stop(self, request: Any = None) -> None:
+        if _mapping(request).get("occurrence") is True and self._calendar().occurrence is None:
+            raise _refused("no occurrence is under way")
+
     @workflow.signal(name=SIGNAL_TRIGGER)
     def trigger(self, request: Any = None) -> None:
         self._take(TriggerWanted(by=str(_mapping(request).get("by", "")), at=workflow.now()))

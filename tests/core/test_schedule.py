@@ -190,6 +190,30 @@ def test_a_stop_of_the_occurrence_leaves_the_schedule(abort: bool) -> None:
     only(run.wait(HOUR), core.PlaceReplica)
 
 
+def test_a_stop_says_by_whom_and_each_says_its_own() -> None:
+    run = Scheduled(schedule=HOURLY)
+    run.wait(HOUR)
+    run.ready()
+    [stop] = only(run.happen(StopWanted(occurrence=True, by="ann")), core.StopJob)
+    assert core.view(run.state).message == "stopped by ann"
+    assert stop.message == ""
+    run.happen(happened.Stopped(key=stop.key))
+    run.happen(StopWanted(by="bob"))
+    run.happen(StopWanted(by="eve"))
+    [close] = run.finish(stop.reason)
+    assert run.told()[-1] == "occurrence 1 ended: terminated: stopped by ann"
+    assert close.message == "stopped by bob"
+
+
+def test_an_abort_says_by_whom() -> None:
+    run = Run()
+    run.ready()
+    run.happen(StopWanted(by="ann"))
+    run.happen(StopWanted(by="bob", abort=True))
+    view = core.view(run.state)
+    assert (view.reason, view.message) == (RunReason.ABORTED_BY_USER, "aborted by bob")
+
+
 def test_an_abort_of_the_occurrence_follows_its_stop() -> None:
     run = Scheduled(schedule=HOURLY)
     run.wait(HOUR)

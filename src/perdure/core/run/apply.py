@@ -158,10 +158,10 @@ def _stop_wanted(state: RunState, event: StopWanted) -> RunState:
         now = state.calendar
         if now is None or now.occurrence is None or now.stop is Stop.ABORT:
             return state
-        return state.but(calendar=now.but(stop=Stop.ABORT if event.abort else Stop.GRACEFUL))
-    if event.abort or state.stop is Stop.ABORT:
-        return state.but(stop=Stop.ABORT)
-    return state.but(stop=Stop.GRACEFUL)
+        harder = state.but(calendar=now.but(stop=Stop.ABORT if event.abort else Stop.GRACEFUL))
+    else:
+        harder = state.but(stop=Stop.ABORT if event.abort or state.stop is Stop.ABORT else Stop.GRACEFUL)
+    return state if harder == state else harder.but(stopped_by=event.by)
 
 
 # --- placement ----------------------------------------------------------------------------------------------------

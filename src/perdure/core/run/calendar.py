@@ -37,6 +37,9 @@ from perdure.model.statuses import RUN_REASONS
 
 PAUSED = "the schedule was paused"
 MISSED = "nobody was there to start it"
+RESTS = "paused"
+NEXT = "next at "
+NO_MORE = "no further times"
 
 
 # --- what to do ---------------------------------------------------------------------------------------------------
@@ -135,7 +138,9 @@ def ended(state: RunState, command: EndOccurrence) -> RunState:
     calendar = _shut(calendar, command.at, _ran_still(calendar.occurrence))
     text = f"occurrence {calendar.count} ended: {how}"
     calendar = calendar.but(occurrence=None, stop=Stop.NO, triggered="", last=how)
-    return state.but(calendar=calendar, ending=None, ending_message="").noting(command.at, text)
+    stopped_by = "" if state.stop is Stop.NO else state.stopped_by
+    state = state.but(calendar=calendar, ending=None, ending_message="", stopped_by=stopped_by)
+    return state.noting(command.at, text)
 
 
 def triggered(state: RunState, event: TriggerWanted) -> RunState:
@@ -161,12 +166,17 @@ def paused(state: RunState, event: PauseWanted) -> RunState:
 def in_words(calendar: Calendar) -> str:
     """Of a run that waits for its next occurrence."""
     if calendar.paused:
-        words = "paused"
+        words = RESTS
     elif calendar.next is not None:
-        words = f"next at {calendar.next_words}"
+        words = f"{NEXT}{calendar.next_words}"
     else:
-        words = "no further times" if calendar.known else ""
+        words = NO_MORE if calendar.known else ""
     return f"{words}; the last one: {calendar.last}" if calendar.last else words
+
+
+def waits(message: str) -> bool:
+    """Whether a run that says this is between two occurrences (``in_words``), and not between two tries of one."""
+    return not message or message.startswith((RESTS, NEXT, NO_MORE))
 
 
 def _anew(replica: Replica, at: datetime, *, first: bool) -> Replica:

@@ -35,6 +35,7 @@ from perdure.model.statuses import (
     StopCriteria,
 )
 
+BY_USER = (RunReason.STOPPED_BY_USER, RunReason.ABORTED_BY_USER)
 RESUBMIT_WORDS = "the run is to be resubmitted"
 
 
@@ -85,11 +86,11 @@ def _verdict(state: RunState, now: datetime) -> EndRun | None:
     """The first reason to end that holds: a stop beats everything, a failure beats an end that is well."""
     stop = state.stopping
     if stop is Stop.ABORT and state.ending in (None, RunReason.STOPPED_BY_USER):
-        return EndRun(reason=RunReason.ABORTED_BY_USER)
+        return EndRun(reason=RunReason.ABORTED_BY_USER, message=_by("aborted", state))
     if state.ending is not None:
         return None
     if stop is Stop.GRACEFUL:
-        return EndRun(reason=RunReason.STOPPED_BY_USER)
+        return EndRun(reason=RunReason.STOPPED_BY_USER, message=_by("stopped", state))
     if state.idle:
         return None
     failures = [end for replica in state.replicas for end in _final_failures(state, replica, now)]
@@ -100,6 +101,11 @@ def _verdict(state: RunState, now: datetime) -> EndRun | None:
     if all(_all_done(it) for it in state.replicas):
         return EndRun(reason=RunReason.ALL_JOBS_DONE)
     return None
+
+
+def _by(done: str, state: RunState) -> str:
+    """``stopped by ann``; nothing if it is not known who did it."""
+    return f"{done} by {state.stopped_by}" if state.stopped_by else ""
 
 
 def _final_failures(state: RunState, replica: Replica, now: datetime) -> Iterator[EndRun]:
@@ -234,7 +240,8 @@ def _wind_down(state: RunState, replica: Replica) -> Iterator[Command]:
             assert state.ending is not None
             reason = RUN_REASONS[state.ending].stamp
             abort = state.stopping is Stop.ABORT
-            steps = list(_quieten(state, replica, reason, abort=abort, why=state.ending_message))
+            why = "" if state.ending in BY_USER else state.ending_message  # the job's reason says it
+            steps = list(_quieten(state, replica, reason, abort=abort, why=why))
             yield from steps
             if not steps and _quiet(state, replica):
                 yield EndReplica(replica=replica.num)

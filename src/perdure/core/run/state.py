@@ -153,6 +153,9 @@ class RunState(Message):
     ending: RunReason | None = None
     ending_message: str = ""
     stop: Stop = Stop.NO
+    stopped_by: str = ""
+    """Who asked for the stop that holds, if that is known."""
+
     outstanding: frozenset[str] = frozenset()
     """Keys of commands under way."""
 
