@@ -11,7 +11,7 @@ import pytest
 
 from perdure.core.story import Claim, Facts, Instance, Job, Place, tell
 from perdure.model.api import Story
-from perdure.model.policy import Retry, RunPolicy
+from perdure.model.policy import Retry, RunPolicy, Schedule
 from perdure.model.resources import OfferFailure
 from perdure.model.statuses import ClaimStatus, JobReason, JobStatus, RetryEvent, RunReason, RunStatus
 
@@ -289,3 +289,36 @@ def test_every_replica_is_told_by_itself():
         "Replica 0: It runs until its commands have ended.",
         "Replica 1: It runs in a moment.",
     )
+
+
+HOURLY = Schedule(cron=("0 * * * *",), timezone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "next at Mon 2026-11-30 12:00 CET; the last one: done",
+            "Its next occurrence begins Mon 2026-11-30 12:00 CET, in 50 min (11:00:00 UTC).",
+        ),
+        ("paused", "perdure run resume train"),
+    ],
+)
+def test_a_run_with_a_schedule_says_when_it_happens_next(message: str, said: str):
+    story = tell(Facts(policy(schedule=HOURLY), RunStatus.PENDING, message=message), at(600))
+    assert story.headline == f"train waits for its schedule: {message}."
+    assert said in " ".join(story.next)
+
+
+def test_an_occurrence_that_runs_says_when_the_next_one_is():
+    facts = Facts(
+        policy(schedule=HOURLY), RunStatus.RUNNING, claims=(claim(0, {"ready": 0}, FREE),), jobs=(job(0, 1),)
+    )
+    assert tell(facts, at(600)).next[-1] == (
+        "Then it waits for the next time of its schedule, Mon 2026-11-30 12:00 CET, unless that is paused."
+    )
+
+
+def test_a_pause_between_two_tries_of_an_occurrence_is_not_the_schedules():
+    facts = Facts(policy(schedule=HOURLY), RunStatus.PENDING, message="trying again at 10:10:15 UTC after: x")
+    assert tell(facts, at(600)).headline.startswith("train failed, and is to be tried again")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from perdure.core.run.calendar import RESTS, waits
+from perdure.core.slots import in_words as when
+from perdure.core.slots import slots
 from perdure.core.story.attempts import Tried, tried
 from perdure.core.story.facts import Claim, Facts, Job
 from perdure.core.story.words import by, clause, counted, listed, sentence
 from perdure.model.durations import in_words
-from perdure.model.policy import Retry
+from perdure.model.policy import Retry, Schedule
 from perdure.model.statuses import ClaimStatus, JobStatus, RetryEvent, RunStatus
 
 
@@ -24,12 +27,36 @@ def outlook(facts: Facts, now: datetime) -> Iterator[str]:
     if facts.status is RunStatus.TERMINATING:
         yield from _of_ending(facts, now)
         return
+    schedule = facts.policy.schedule
+    if schedule is not None and between_occurrences(facts):
+        yield from _of_schedule(facts, schedule, now)
+        return
     latest = _latest(facts)
     if not latest:
         yield "Its claim of capacity comes first."
     for one in latest:
         for said in _of_attempt(facts, one, now):
             yield said if len(latest) == 1 else f"Replica {one.replica}: {said}"
+    if schedule is not None and (slot := next(slots(schedule, now), None)) is not None:
+        yield f"Then it waits for the next time of its schedule, {when(schedule, slot)}, unless that is paused."
+
+
+def between_occurrences(facts: Facts) -> bool:
+    """It has a schedule, and nothing of it is under way."""
+    return facts.policy.schedule is not None and facts.status is RunStatus.PENDING and waits(facts.message)
+
+
+def _of_schedule(facts: Facts, schedule: Schedule, now: datetime) -> Iterator[str]:
+    """Between two occurrences."""
+    name = facts.policy.name
+    slot = next(slots(schedule, now), None)
+    if facts.message.startswith(RESTS):
+        yield f"Nothing until somebody goes on with its schedule (perdure run resume {name}) or triggers it."
+    elif slot is not None:
+        yield f"Its next occurrence begins {when(schedule, slot)}, {by(slot, now)}."
+        yield f"Sooner by hand: perdure run trigger {name}"
+    else:
+        yield f"Nothing: its schedule has no further times. To end it: perdure stop {name}"
 
 
 def _of_ended(facts: Facts) -> Iterator[str]:

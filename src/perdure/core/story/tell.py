@@ -6,7 +6,7 @@ from datetime import datetime
 
 from perdure.core.story.attempts import attempts, tried
 from perdure.core.story.facts import Facts
-from perdure.core.story.outlook import outlook
+from perdure.core.story.outlook import between_occurrences, outlook
 from perdure.core.story.words import clause, counted, lasting, listed, stopped
 from perdure.model.api import Story
 from perdure.model.durations import in_words
@@ -52,6 +52,8 @@ def _headline(facts: Facts, now: datetime) -> str:
             return stopped(f"{name} is being ended{why}")
         case RunStatus.RUNNING:
             return f"{name} is running; it was submitted {since} ago."
+        case RunStatus.PENDING if between_occurrences(facts):
+            return stopped(f"{name} waits for its schedule{why}")
         case RunStatus.PENDING:
             return f"{name} failed, and is to be tried again; it was submitted {since} ago."
         case _:
