@@ -14,6 +14,7 @@ from activities.placement import offered
 from activities.world import World
 from perdure.core.allocation import Wish
 from perdure.core.choices import Choice, choices, failures, placeable
+from perdure.core.slots import upcoming
 from perdure.model.api import LIST_OFFERS, PLAN, OfferQuery, OfferRows, Plan, PlannedOffer, PlanRequest
 from perdure.model.errors import InvalidConfiguration
 from perdure.model.origins import EffectiveValue
@@ -66,6 +67,7 @@ class Planning:
             short_of=policy.nodes - placed,
             failures=tried,
             active=active,
+            upcoming=upcoming(policy.schedule, datetime.now(UTC)) if policy.schedule else None,
             warnings=read(request.configuration, flags=request.flags, profile=request.profile).warnings,
         )
 

@@ -20,7 +20,7 @@ from perdure.cli import session, terminal
 from perdure.cli.program import run
 from perdure.client.logs import LogPiece
 from perdure.model import api
-from perdure.model.errors import NotFound
+from perdure.model.errors import Conflict, NotFound
 from perdure.model.messages import RunRequest
 from perdure.model.origins import EffectiveValue
 from perdure.model.resources import Offer, Resources
@@ -93,6 +93,31 @@ class FakeEvents:
 
 
 @dataclass
+class FakeSchedules:
+    """``PerdureClient.schedules``: what was done, or why nothing can be."""
+
+    did: list[str] = field(default_factory=list)
+    refusal: str = ""
+
+    async def trigger(self, project: str, name: str, by: str) -> None:
+        self._do(f"trigger {name}")
+
+    async def pause(self, project: str, name: str, by: str) -> None:
+        self._do(f"pause {name}")
+
+    async def resume(self, project: str, name: str, by: str) -> None:
+        self._do(f"resume {name}")
+
+    async def stop_occurrence(self, project: str, name: str, by: str, *, abort: bool = False) -> None:
+        self._do(f"{'abort' if abort else 'stop'} {name}")
+
+    def _do(self, what: str) -> None:
+        if self.refusal:
+            raise Conflict(self.refusal)
+        self.did.append(what)
+
+
+@dataclass
 class FakeClient:
     """An installation with one run at most."""
 
@@ -111,6 +136,7 @@ class FakeClient:
     code_limit: int = 0
     secrets: FakeSecrets = field(default_factory=FakeSecrets)
     events: FakeEvents = field(default_factory=FakeEvents)
+    schedules: FakeSchedules = field(default_factory=FakeSchedules)
     told: api.Story | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
     """For offers."""

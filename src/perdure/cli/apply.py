@@ -111,7 +111,11 @@ async def _apply(options: ApplyOptions, written: Written) -> int:
     run_id = await client.apply(options.project, run.name, request)
     say().print(f"Run {run.name} is submitted.")
     if options.json:
-        return await _told_as_json(client, options, run.name, run_id)
+        return await _told_as_json(client, options, plan, run_id)
+    if plan.upcoming is not None:
+        await client.registered(options.project, run.name, run_id)
+        say().print(_when(plan), style="dim", markup=False)
+        return 0
     if options.detach:
         await client.registered(options.project, run.name, run_id)
         say().print(f"Follow it with: perdure logs {run.name} -f", style="dim")
@@ -133,13 +137,19 @@ async def _prepared(options: ApplyOptions, written: Written) -> Prepared:
     return Prepared(name, {**written.document, "name": name}, values, parts)
 
 
-async def _told_as_json(client: PerdureClient, options: ApplyOptions, name: str, run_id: UUID) -> int:
+def _when(plan: Plan) -> str:
+    """Of a run with a schedule, whose end nobody waits for."""
+    first = f"It runs next at {plan.upcoming[0]}" if plan.upcoming else "Its schedule has no time to come"
+    return f"{first}; now, with: perdure run trigger {plan.name}. To end it: perdure stop {plan.name}"
+
+
+async def _told_as_json(client: PerdureClient, options: ApplyOptions, plan: Plan, run_id: UUID) -> int:
     """The run as it begins, or attached as it ended; its log is left to ``perdure logs``."""
-    if options.detach:
-        print_json(await client.registered(options.project, name, run_id))
+    if options.detach or plan.upcoming is not None:
+        print_json(await client.registered(options.project, plan.name, run_id))
         return 0
     client.be_patient()
-    run = await client.wait(options.project, name, run_id)
+    run = await client.wait(options.project, plan.name, run_id)
     print_json(run)
     return 0 if run.status == RunStatus.DONE else 1
 
@@ -147,7 +157,7 @@ async def _told_as_json(client: PerdureClient, options: ApplyOptions, name: str,
 async def _cleared(client: PerdureClient, options: ApplyOptions, plan: Plan, written: Written) -> bool:
     """Whether to go ahead. A run of this name that has not ended is stopped first, if that is what is wanted."""
     if plan.active is None:
-        enough = plan.offers and not plan.short_of
+        enough = plan.upcoming is not None or (plan.offers and not plan.short_of)
         doubt = "" if enough else " It cannot run now: it waits if its `retry` says so, or fails."
         return options.yes or confirm(f"Submit the run {plan.name}?{doubt}")
     active = plan.active

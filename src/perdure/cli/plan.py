@@ -41,7 +41,7 @@ def show_plan(
     given = {one.label.lower() for one in values}
     ours = [("Run", plan.name), ("Project", project), ("User", user)]
     shown = [(name, value) for name, value in ours if name.lower() not in given]
-    _show_values([*shown, *((one.label, _told(one, flags or Given())) for one in values), *code])
+    _show_values([*shown, *((one.label, _told(one, flags or Given())) for one in values), *_times(plan), *code])
     if more := len(plan.effective) - len(values):
         fields = "field is" if more == 1 else "fields are"
         say().print(f"  {more} more {fields} at the default: --explain shows all, and what sets each", style="dim")
@@ -56,6 +56,12 @@ def show_plan(
     for warning in plan.warnings:
         say().print(Text("Warning: ", style="yellow") + Text(warning))
     say().print()
+
+
+def _times(plan: Plan) -> list[tuple[str, str]]:
+    if plan.upcoming is None:
+        return []
+    return [("Next times", "\n".join(plan.upcoming) or "none")]
 
 
 def _told(value: EffectiveValue, flags: Given) -> str:

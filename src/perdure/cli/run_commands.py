@@ -43,7 +43,13 @@ NoProfile = Annotated[
 
 RunName = Annotated[str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.runs)]
 
-run_app = typer.Typer(help="Show one run in full.", epilog="perdure run get train", no_args_is_help=True)
+LivingRun = Annotated[
+    str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.living_runs)
+]
+
+run_app = typer.Typer(
+    help="Show one run in full, or see to its schedule.", epilog="perdure run get train", no_args_is_help=True
+)
 
 
 class _KeepsDashes(TyperCommand):
@@ -64,6 +70,9 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="perdure logs train -f")(logs)
     app.command(epilog="perdure stop train --abort")(stop)
     run_app.command("get", epilog="perdure run get train --json")(run_get)
+    for command in (run_trigger, run_pause, run_resume):
+        name = command.__name__.removeprefix("run_")
+        run_app.command(name, epilog=f"perdure run {name} nightly")(command)
     app.add_typer(run_app, name="run")
 
 
@@ -181,16 +190,20 @@ def logs(
 
 
 def stop(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=completion.living_runs)
-    ],
+    name: LivingRun,
     abort: Annotated[bool, typer.Option("--abort", "-x", help="At once, without a chance to save.")] = False,
+    occurrence: Annotated[
+        bool, typer.Option("--occurrence", help="Only what runs now of a schedule; the schedule goes on.")
+    ] = False,
     yes: Yes = False,
     project: Project = "main",
 ) -> None:
-    """Stop a run gracefully, and wait until it has ended."""
+    """Stop a run gracefully, its schedule too, and wait until it has ended."""
+    from perdure.cli.schedule import stop_occurrence
     from perdure.cli.stop import stop as do
 
+    if occurrence:
+        raise typer.Exit(stop_occurrence(project, name, abort=abort, yes=yes))
     raise typer.Exit(do(project, name, abort=abort, yes=yes))
 
 
@@ -208,3 +221,24 @@ def run_get(
     if (name is None) == (id is None):
         raise typer.BadParameter("give either a name or --id")
     show(project, name, id, json=json)
+
+
+def run_trigger(name: LivingRun, project: Project = "main") -> None:
+    """Begin an occurrence of a schedule now, also of one that is paused."""
+    from perdure.cli.schedule import trigger
+
+    trigger(project, name)
+
+
+def run_pause(name: LivingRun, project: Project = "main") -> None:
+    """Pause a schedule: no time of it begins an occurrence. What runs goes on."""
+    from perdure.cli.schedule import pause
+
+    pause(project, name)
+
+
+def run_resume(name: LivingRun, project: Project = "main") -> None:
+    """Go on with a schedule that is paused. What it missed is not made up for."""
+    from perdure.cli.schedule import resume
+
+    resume(project, name)

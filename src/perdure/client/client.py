@@ -31,6 +31,7 @@ from perdure.client.calls import Calls, check_size, problem_in, promptly, unreac
 from perdure.client.connection import Place, connect, find_temporal
 from perdure.client.events import Events
 from perdure.client.logs import LogPiece, follow
+from perdure.client.schedules import Schedules
 from perdure.client.secrets import Secrets
 from perdure.client.stories import story
 from perdure.model import api
@@ -76,6 +77,7 @@ class PerdureClient:
         self._hello: api.Hello | None = None
         self.secrets = Secrets(self._call, self.hello)
         self.events = Events(self._call)
+        self.schedules = Schedules(client, place, self.get_run)
 
     @classmethod
     async def connect(cls, place: Place | None = None, *, environ: Mapping[str, str] = os.environ) -> Self:

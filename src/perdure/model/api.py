@@ -95,6 +95,9 @@ class Plan(Message):
     active: ActiveRun | None = None
     """A run of this name that has not ended."""
 
+    upcoming: tuple[str, ...] | None = None
+    """The next times of its schedule, as its own clock shows them; None: it has none, and runs at once."""
+
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[str, ...] = ()
 
