@@ -129,9 +129,10 @@ def the_environment_fits_a_process(run: RunFields, submission: Submission) -> Pr
 
 
 def the_login_is_short(run: RunFields, submission: Submission) -> Problems:
-    env = variables(run, Texts(run, "env"), submission.sealed)
-    for path, bytes_ in login_sizes(Texts(run, "registry_auth"), env).items():
-        if bytes_ > MAX_WORD:
+    texts = Texts(run, "registry_auth")
+    env = variables(run, Texts(run, "env"), submission.sealed) if any(texts.named("env")) else {}
+    for path, length in login_sizes(texts, env).items():
+        if length > MAX_WORD:
             yield Problem(path, "is larger than 128 KiB, the most that is sent to a registry", "give it a token")
 
 
