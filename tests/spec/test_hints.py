@@ -114,3 +114,10 @@ def test_no_type_is_offered_that_is_refused() -> None:
     hint = the_only(mistakes(spec.load_yaml("name: x"))).hint or ""
     assert "preset" not in hint
     assert "task" in hint
+
+
+def test_each_unknown_reference_of_one_text_is_told() -> None:
+    errors = mistakes(spec.load_yaml(COMMANDS + "echo ${{ env.A }} ${{ secrets.x }} ${{ run.arg }} ${{ env.A }}"))
+    told = [error.message.split(",")[0] for error in errors]
+    assert told == ["refers to env.A", "refers to secrets.x", "refers to run.arg"]
+    assert {error.path for error in errors} == {"commands[0]"}

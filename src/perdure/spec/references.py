@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from pydantic import BaseModel
@@ -144,9 +145,7 @@ def _rule(fields: tuple[str, ...], texts: Callable[[BaseModel], Iterator[Text]])
     @looks_at(*fields)
     def references_are_known(configuration: BaseModel) -> Problems:
         for path, text, place in texts(configuration):
-            try:
-                _checked(configuration, text, place)
-            except BadReference as bad:
+            for bad in islice(_bad(configuration, text, place), _MOST_IN_ONE):
                 yield Problem(path, bad.message, bad.hint)
 
     return references_are_known
@@ -154,6 +153,24 @@ def _rule(fields: tuple[str, ...], texts: Callable[[BaseModel], Iterator[Text]])
 
 RULES = tuple(_rule(fields, texts) for fields, texts in _FIELDS.items())
 """Of every kind, asked at submission. Paths are those of what is parsed: variables are ``env.NAME``."""
+
+
+_MOST_IN_ONE = 50
+"""Mistakes that are told of one text."""
+
+
+def _bad(configuration: BaseModel, text: str, place: Place) -> Iterator[BadReference]:
+    """What is wrong with each of the references in a text; of one that cannot be divided, the first."""
+    try:
+        found = pieces(text)
+    except BadReference as bad:
+        yield bad
+        return
+    for reference in dict.fromkeys(piece for piece in found if not isinstance(piece, str)):
+        try:
+            _check(configuration, reference, place)
+        except BadReference as bad:
+            yield bad
 
 
 def _checked(configuration: BaseModel, text: str, place: Place) -> list[str | Reference]:
