@@ -10,11 +10,12 @@ from contextlib import suppress
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 well, 1 an error told in one sentence, 2 wrong usage, 130 interrupted."""
-    from perdure.cli.program import run
+    from perdure.cli import streams
 
-    code = run(list(sys.argv[1:] if arguments is None else arguments))
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
+    streams.prepare()
+    from perdure.cli.program import finish, run
+
+    code = finish(run(list(sys.argv[1:] if arguments is None else arguments)))
     with suppress(OSError, ValueError):
         sys.stderr.flush()
     # Not sys.exit: Temporal's threads may still call back while the interpreter is torn down, which then aborts

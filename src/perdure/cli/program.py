@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from perdure.cli import commands, run_commands
+from perdure.cli import commands, run_commands, streams
 
 app = typer.Typer(
     name="perdure",
@@ -51,11 +52,30 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the last handler
-        return _tell(error)
+        if not (isinstance(error, OSError) and streams.loss()):  # ``finish`` tells of that
+            _tell(error)
+        return 1
     return 0
 
 
-def _tell(error: Exception) -> int:
+def finish(code: int) -> int:
+    """The exit code, 1 if not all that was to be written to stdout could be."""
+    from perdure.model.errors import UserError
+
+    why = streams.loss()
+    if why is None:
+        return code
+    _tell(UserError(f"the output cannot be written: {why}"))
+    return code or 1
+
+
+def _tell(error: Exception) -> None:
+    """In a sentence, if stderr takes one."""
+    with suppress(OSError):
+        _show(error)
+
+
+def _show(error: Exception) -> None:
     """Whoever used the command sees a sentence, never a traceback, unless they ask for it."""
     from perdure.cli.errors import show_error
     from perdure.cli.terminal import say
@@ -71,7 +91,6 @@ def _tell(error: Exception) -> int:
             hint="PERDURE_DEBUG=1 shows where; please report it",
         )
         show_error(fault)
-    return 1
 
 
 def _debugging() -> bool:

@@ -98,9 +98,12 @@ def _piped(name: str) -> str:
     """All of stdin, less the line end that `echo` puts after it.
 
     Raises:
-        UserError: it is not text.
+        UserError: it is not text, or cannot be read.
     """
-    found = sys.stdin.buffer.read(4 * LONGEST + 4)  # more is too long, and may never end
+    try:
+        found = sys.stdin.buffer.read(4 * LONGEST + 4)  # more is too long, and may never end
+    except OSError as error:
+        raise UserError(f"stdin cannot be read: {error.strerror}") from None
     try:
         text = found.decode()
     except UnicodeDecodeError as error:
