@@ -10,7 +10,7 @@ import pytest_asyncio
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
-from perdure.model.wire import DATA_CONVERTER
+from perdure.wire import DATA_CONVERTER
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

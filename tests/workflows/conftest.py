@@ -36,10 +36,10 @@ from perdure.blobs.folder import FolderBlobs
 from perdure.model.messages import FleetInput, JobOutcome
 from perdure.model.names import IO_QUEUE, SEARCH_ATTRIBUTES, SIGNAL_TELL, WATCH_QUEUE, WORKFLOW_QUEUE
 from perdure.model.timing import Timing
-from perdure.model.wire import DATA_CONVERTER
 from perdure.store import installation, instances, lives
 from perdure.store.database import Database
 from perdure.store.instances import InstanceRecord
+from perdure.wire import DATA_CONVERTER
 from tests.support.cloud import CloudAgents, CloudBackend, Provider, kind, served
 from tests.support.invariants import assert_invariants
 from tests.support.postgres import database, database_url, postgres_server

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 
 from perdure.client import room
 from perdure.model.errors import ControlPlaneError
-from perdure.model.wire import DATA_CONVERTER
+from perdure.wire import DATA_CONVERTER
 
 CONNECT_WITHIN = 5.0
 """Seconds."""

@@ -140,7 +140,7 @@ async def _temporal() -> Client:
     from temporalio.envconfig import ClientConfig
     from temporalio.service import RPCError
 
-    from perdure.model.wire import DATA_CONVERTER
+    from perdure.wire import DATA_CONVERTER
 
     config = ClientConfig.load_client_connect_config()
     target = config.setdefault("target_host", "127.0.0.1:7233")
