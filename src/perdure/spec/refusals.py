@@ -75,7 +75,7 @@ def _of_profile(run: ProfileFields, project: str | None) -> Problems:
         ("backend_options", None),
         ("max_cost", "max_price bounds the price of an hour, and max_duration the time"),
         ("deadline", "max_duration bounds the time it runs"),
-        ("notify", "wait for the run in a script: perdure attach NAME; echo $?"),
+        ("notify", "in a script, perdure apply without -d ends with 0 only if the run is done"),
     ):
         if getattr(run, field):
             yield Problem(field, "is not supported yet", hint)
