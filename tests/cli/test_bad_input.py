@@ -36,6 +36,12 @@ def test_a_mistake_is_told_with_its_line_its_text_and_the_nearest_key(perdure: P
         (["apply", "-f", ""], 1, "a file's name is empty"),
         (["validate", ""], 2, "a file's name is empty"),
         (["apply", "-f", "-"], 1, "-y"),
+        (["apply", "-f", "fleet.yml", "-y", "-e", "A=1"], 1, "-e is for runs"),
+        (["apply", "-f", "fleet.yml", "-y", "--", "x"], 1, "-- is for runs"),
+        (["apply", "-f", "task.yml", "-y", "--", "x"], 1, "no command takes the arguments after --"),
+        (["secret", "list", "--project", "x y"], 1, "'x y' is not the name of a project"),
+        (["ps", "--project", "x y"], 1, "'x y' is not the name of a project"),
+        (["fleet", "list", "--project", "\udcff"], 1, "is not the name of a project"),
         (["apply", "train.yml"], 2, "a file is given with -f"),
         (["apply", "--nope"], 2, "No such option"),
         (["logs"], 2, "Missing argument"),
@@ -50,7 +56,11 @@ def test_a_mistake_is_told_with_its_line_its_text_and_the_nearest_key(perdure: P
         (["ps"], 1, "no Temporal server is known"),
     ],
 )
-def test_a_wrong_command_says_what_is_wrong(perdure: Program, arguments: list[str], code: int, told: str):
+def test_a_wrong_command_says_what_is_wrong(
+    perdure: Program, tmp_path: Path, arguments: list[str], code: int, told: str
+):
+    (tmp_path / "fleet.yml").write_text("type: fleet\nname: pool\nnodes: 1\n")
+    (tmp_path / "task.yml").write_text("type: task\nname: xx\ncommands: [echo, '$${{ run.args }}']\n")
     ended = perdure(*arguments)
     assert ended.code == code
     assert told in " ".join(ended.err.replace("│", "").split())
@@ -225,3 +235,18 @@ def test_a_folder_that_may_not_be_entered_is_said_to_be_so(
         os.seteuid(before)
         (tmp_path / "shut").chmod(0o700)
     assert (ended.code, ended.err.splitlines()[0]) == (1, "Error: .perdure.yml cannot be read: Permission denied")
+
+
+def test_an_argument_that_is_not_text_is_said_to_be_so(
+    perdure: Program, fake: FakeClient, monkeypatch: pytest.MonkeyPatch
+):
+    async def plan(request: api.PlanRequest) -> None:
+        request.model_dump_json()  # as on its way
+
+    monkeypatch.setattr(fake, "plan", plan)
+    text = "type: task\nname: xx\ncommands: ['echo ${{ run.args }}']\n"
+    ended = perdure("apply", "-f", "-", "-y", "-d", "--", "\udcff", input=text)
+    assert (ended.code, ended.err) == (
+        1,
+        "Error: \\xff on the command line is not text: it has bytes that are not UTF-8\n",
+    )

@@ -25,7 +25,7 @@ def test_a_value_is_set_changed_and_printed_as_it_is(perdure: Program, fake: Fak
     ("piped", "kept"),
     [
         ("a\n", "a"),
-        ("a\r\n", "a"),
+        ("a\r\n", "a\r"),
         ("a", "a"),
         ("a\n\n", "a\n"),
         (" ä \r", " ä \r"),

@@ -16,7 +16,7 @@ from perdure.cli.terminal import ask, confirm, print_json, say
 from perdure.cli.written import Written, Wrong, gather
 from perdure.client.client import PerdureClient, check_names, user_name
 from perdure.client.code import Part, check_limit
-from perdure.client.inputs import above, environment, sealed
+from perdure.client.inputs import above, environment, sealed, takes_arguments
 from perdure.client.naming import random_name
 from perdure.model.api import ActiveRun, Plan, PlanRequest
 from perdure.model.errors import Conflict, InvalidConfiguration, UserError
@@ -51,6 +51,7 @@ def apply_file(options: ApplyOptions) -> int:
         written = gather(options.file, options.flags, options.profile, no_profile=options.no_profile)
         with written.explained():
             written.check()
+            _check_used(options, written)
             written = written.over(above(written.merged, options.env))
             if options.explain:
                 return explain.show(written, options.project, options.arguments, options.env, json=options.json)
@@ -60,6 +61,23 @@ def apply_file(options: ApplyOptions) -> int:
             return asyncio.run(_apply(options, written))
     except Wrong as wrong:
         return wrong.tell(json=options.json)
+
+
+def _check_used(options: ApplyOptions, written: Written) -> None:
+    """
+    Raises:
+        UserError: something on the command line would change nothing.
+    """
+    if written.kind in ("fleet", "volume", "gateway"):
+        given = "-e" if options.env else "--" if options.arguments else None
+        if given is not None:
+            raise UserError(
+                f"{given} is for runs", hint=f"a {written.kind} is what its configuration says; write it there"
+            )
+    elif options.arguments and not takes_arguments(written.merged):
+        raise UserError(
+            "no command takes the arguments after --", hint="write ${{ run.args }} where they belong in `commands`"
+        )
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def run(arguments: list[str]) -> int:
         return 130
     except Exception as error:  # noqa: BLE001 - the last handler
         if not (isinstance(error, OSError) and streams.loss()):  # ``finish`` tells of that
-            _tell(error)
+            _tell(error, arguments)
         return 1
     return 0
 
@@ -65,17 +65,17 @@ def finish(code: int) -> int:
     why = streams.loss()
     if why is None:
         return code
-    _tell(UserError(f"the output cannot be written: {why}"))
+    _tell(UserError(f"the output cannot be written: {why}"), [])
     return code or 1
 
 
-def _tell(error: Exception) -> None:
+def _tell(error: Exception, arguments: list[str]) -> None:
     """In a sentence, if stderr takes one."""
     with suppress(OSError):
-        _show(error)
+        _show(error, arguments)
 
 
-def _show(error: Exception) -> None:
+def _show(error: Exception, arguments: list[str]) -> None:
     """Whoever used the command sees a sentence, never a traceback, unless they ask for it."""
     from perdure.cli.errors import show_error
     from perdure.cli.terminal import say
@@ -85,12 +85,21 @@ def _show(error: Exception) -> None:
         say().print_exception()
     if isinstance(error, PerdureError):
         show_error(error)
+    elif isinstance(error, ValueError) and (bad := _not_text(arguments)) is not None:
+        show_error(PerdureError(f"{bad} on the command line is not text: it has bytes that are not UTF-8"))
     else:
         fault = PerdureError(
             f"this is a fault of Perdure's: {type(error).__name__}: {error}",
             hint="PERDURE_DEBUG=1 shows where; please report it",
         )
         show_error(fault)
+
+
+def _not_text(arguments: list[str]) -> str | None:
+    """An argument that can be written to no message, as it can be shown."""
+    from perdure.cli.documents import printable
+
+    return next((shown for argument in arguments if (shown := printable(argument)) != argument), None)
 
 
 def _debugging() -> bool:

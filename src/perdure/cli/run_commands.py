@@ -10,10 +10,23 @@ from typer.core import TyperCommand
 from perdure.cli import completion
 from perdure.cli.flags import RUN_FLAGS, Given, taking
 
+
+def _project(name: str) -> str:
+    """
+    Raises:
+        UserError: it is not the name of a project.
+    """
+    from perdure.model.ids import check_project_name
+
+    check_project_name(name)
+    return name
+
+
 Project = Annotated[
     str,
     typer.Option(
         "--project",
+        callback=_project,
         envvar="PERDURE_PROJECT",
         help="The project whose runs and fleets are meant.",
         show_default=True,

@@ -95,7 +95,7 @@ def _asked(name: str) -> str:
 
 
 def _piped(name: str) -> str:
-    """All of stdin, less the line end that `echo` puts after it.
+    """All of stdin, less the line end that `echo` (and `perdure secret get`) puts after it.
 
     Raises:
         UserError: it is not text, or cannot be read.
@@ -114,4 +114,7 @@ def _piped(name: str) -> str:
                 f"the value of the secret {name} is not text: it has bytes that are not UTF-8",
                 hint=f"encode it: base64 FILE | perdure secret set {name} -",
             ) from None
-    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+    value = text.removesuffix("\n")
+    if value.endswith("\r"):
+        say().print("Note: the value ends in a carriage return, as a line of a file made on Windows does.")
+    return value

@@ -129,16 +129,26 @@ def needed(configuration: Mapping[str, Any], given: Container[str] = ()) -> Iter
                 yield path, name
 
 
+def takes_arguments(configuration: Mapping[str, Any]) -> bool:
+    """Whether anything in it refers to ``${{ run.args }}``."""
+    return any(str(named) == "run.args" for _, named in _references(configuration, ""))
+
+
 def _referred(value: object, path: str) -> Iterator[tuple[str, str]]:
-    """(where, name) of each ``${{ env.NAME }}`` in the texts of a value; one that is wrong is told by others."""
+    """(where, name) of each ``${{ env.NAME }}`` in the texts of a value."""
+    return ((where, named.name) for where, named in _references(value, path) if named.namespace == "env")
+
+
+def _references(value: object, path: str) -> Iterator[tuple[str, Named]]:
+    """(where, what) of each reference in the texts of a value; one that is wrong is told by others."""
     if isinstance(value, Mapping):
         for key, item in cast(Mapping[str, object], value).items():
-            yield from _referred(item, f"{path}.{key}")
+            yield from _references(item, f"{path}.{key}")
     elif isinstance(value, list):
         for index, item in enumerate(cast(list[object], value)):
-            yield from _referred(item, f"{path}[{index}]")
+            yield from _references(item, f"{path}[{index}]")
     elif isinstance(value, str):
         with suppress(BadReference):
             for piece in pieces(value):
-                if isinstance(piece, Named) and piece.namespace == "env":
-                    yield path, piece.name
+                if isinstance(piece, Named):
+                    yield path, piece

@@ -11,8 +11,19 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
+from perdure.model.errors import UserError
+
 RESOURCE_NAME = re.compile(r"^[a-z][a-z0-9-]{0,40}$")
 PROJECT_NAME = re.compile(r"^[a-zA-Z0-9-_]{1,50}$")
+
+
+def check_project_name(project: str) -> None:
+    """
+    Raises:
+        UserError: it is not the name of a project.
+    """
+    if not PROJECT_NAME.fullmatch(project):
+        raise UserError(f"{project[:100]!r} is not the name of a project", hint="1 to 50 of a-z, A-Z, 0-9, - and _")
 
 
 class OwnName(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from perdure.model.errors import UserError
-from perdure.model.ids import PROJECT_NAME
+from perdure.model.ids import check_project_name
 
 SECRET_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 """dstack's names. Its references take fewer of them; ours take them all."""
@@ -21,8 +21,7 @@ def check_secret_name(project: str, name: str) -> None:
     Raises:
         UserError: either is not a name.
     """
-    if not PROJECT_NAME.fullmatch(project):
-        raise UserError(f"{project[:100]!r} is not the name of a project", hint="1 to 50 of a-z, A-Z, 0-9, - and _")
+    check_project_name(project)
     if not SECRET_NAME.fullmatch(name):
         raise UserError(f"{name[:100]!r} is not the name of a secret", hint="1 to 200 of a-z, A-Z, 0-9, - and _")
 
