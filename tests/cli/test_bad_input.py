@@ -250,3 +250,13 @@ def test_an_argument_that_is_not_text_is_said_to_be_so(
         1,
         "Error: \\xff on the command line is not text: it has bytes that are not UTF-8\n",
     )
+
+
+def test_a_run_may_be_submitted_from_a_folder_whose_name_is_not_text(
+    perdure: Program, fake: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "d\udcff"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert perdure("apply", "-f", "-", "-y", "-d", input="type: task\nname: xx\ncommands: [echo]\n").code == 0
+    assert str(fake.applied[0].directory).endswith(r"/d\xff")

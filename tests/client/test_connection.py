@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.client.client import user_name
 from perdure.client.connection import Place, connect, find_temporal
 from perdure.model.errors import ControlPlaneError
 
@@ -104,3 +105,10 @@ async def test_an_address_where_nobody_listens_is_named_with_its_source():
     assert address in caught.value.message
     assert "/home/me/.perdure/stack.json" in caught.value.message
     assert caught.value.hint and "perdure up" in caught.value.hint
+
+
+def test_variables_that_are_not_text_are_in_nobodys_way(monkeypatch: pytest.MonkeyPatch):
+    environ = {"PWD": "/d\udcff", "USER": "\udcff", "TEMPORAL_ADDRESS": "there:7233"}
+    assert find_temporal(environ).address == "there:7233"
+    monkeypatch.setenv("LOGNAME", "\udcff")
+    assert user_name() == r"\xff"

@@ -10,6 +10,7 @@ from uuid import UUID
 from perdure.cli import explain, fleet_apply, session
 from perdure.cli.attach import Attached
 from perdure.cli.code import announce, look, send
+from perdure.cli.documents import printable
 from perdure.cli.flags import Given
 from perdure.cli.plan import OFFERS_SHOWN, show_plan
 from perdure.cli.terminal import ask, confirm, print_json, say
@@ -124,7 +125,7 @@ async def _apply(options: ApplyOptions, written: Written) -> int:
         code=await send(run.parts, client),
         sealed=sealed(run.values, hello.public_key),
         arguments=options.arguments,
-        directory=str(written.source.folder),
+        directory=printable(str(written.source.folder)),
     )
     run_id = await client.apply(options.project, run.name, request)
     say().print(f"Run {run.name} is submitted.")

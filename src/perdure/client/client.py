@@ -441,6 +441,6 @@ def check_names(project: str, name: str) -> None:
 def user_name() -> str:
     """Who asks, for people to read: nothing depends on it."""
     try:
-        return getpass.getuser()
+        return getpass.getuser().encode(errors="surrogateescape").decode(errors="backslashreplace")
     except (KeyError, OSError):
         return ""

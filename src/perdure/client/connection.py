@@ -142,12 +142,18 @@ def _runtime() -> Runtime:
 
 
 def _profile(environ: Mapping[str, str]) -> ClientConfigProfile:
+    ours = {name: value for name, value in environ.items() if _is_text(name + value)}  # it takes none with others
     try:
-        return ClientConfigProfile.load(override_env_vars=dict(environ))
+        return ClientConfigProfile.load(override_env_vars=ours)
     except (RuntimeError, ValueError, OSError) as error:
         raise ControlPlaneError(
             f"Temporal's settings cannot be read: {_short(error)}", hint="see TEMPORAL_PROFILE and its file"
         ) from error
+
+
+def _is_text(value: str) -> bool:
+    """Not of bytes that are not UTF-8, as the name of a user or of a folder may be."""
+    return not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def _of_profile(profile: ClientConfigProfile, source: str) -> Place:
