@@ -172,7 +172,7 @@ async def test_a_run_is_refused_where_it_refers_to_what_its_project_does_not_hav
     resolved = await bench.call(Runs(bench.world).resolve_run, wanted)
     assert resolved.policy is None
     for errors in (plan.errors, resolved.errors):
-        assert [(one.path, one.message, one.hint) for one in errors] == [
+        assert sorted((one.path, one.message, one.hint) for one in errors) == [
             (
                 "env[1]",
                 "refers to secrets.hf-tokn, which project main does not have",

@@ -171,6 +171,7 @@ async def test_a_killed_shim_is_started_again_and_its_job_goes_on(
     await local.create(wanted)
     await healthy(local, agents, wanted)
     job = await run_job(local, agents, wanted, "sleep 1000")
+    await eventually(lambda: asyncio.sleep(0, any(process.name() == "sleep" for process in processes_of(job))))
     before = {process.pid for process in processes_of(job)}
     shim = folder_of(home, wanted.instance_id).shim()
     assert shim is not None

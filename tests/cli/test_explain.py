@@ -136,6 +136,7 @@ def test_without_a_worker_all_but_the_fleet_is_known(
         raise ControlPlaneError("no worker is running")
 
     monkeypatch.setattr(FakeClient, "plan", away)
+    monkeypatch.setenv("COLUMNS", "200")
     ended = perdure(*ASKED)
     assert ended.code == 0
     assert "train.yml:2" in ended.out

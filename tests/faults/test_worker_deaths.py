@@ -35,7 +35,7 @@ STEPS = {
 }
 """Every step that such a gang comes by, when its instances idle out behind it."""
 
-ELSEWHERE = [do.WITHDRAW_CLAIM, do.CATCH_UP, do.INSTANCE_LOST, do.RECORD_FLEET, do.SWEEP]
+ELSEWHERE = [do.WITHDRAW_CLAIM, do.CATCH_UP, do.INSTANCE_LOST, do.RECORD_FLEET, do.READ_CALENDAR, do.SWEEP]
 
 
 async def test_every_step_is_thought_of() -> None:
