@@ -268,7 +268,8 @@ def _most_memory() -> int:
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024**2
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) // 1024
+    (most,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(most.split()[1]) // 1024
 
 
 FAMILIES: dict[str, Callable[[], Named]] = {"mutations": mutations, "floods": floods, "crowds": crowds}
