@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from google.protobuf.json_format import ParseError
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter
@@ -31,6 +32,11 @@ class PayloadConverter(PydanticPayloadConverter):
         encoding = payload.metadata.get("encoding", b"")
         if encoding == b"binary/null":
             return None
+        if encoding == b"json/protobuf" and payload.metadata.get("messageType", b"").startswith(b"temporal.api."):
+            try:
+                return super().from_payloads([payload])[0]  # Temporal's own answers, such as a workflow's metadata
+            except (RuntimeError, ParseError) as error:
+                return Unreadable(f"cannot be read: {str(error)[:200]}")
         if encoding != b"json/plain":
             return Unreadable(f"is encoded as {encoding[:40]!r}, where json/plain is wanted")
         try:

@@ -63,5 +63,5 @@ async def test_an_input_that_nothing_can_hold_fails_a_fleet_at_once(lab: Lab, na
 
 
 async def test_an_input_in_another_encoding_is_refused(lab: Lab) -> None:
-    for encoding in ("binary/plain", "x/y"):
+    for encoding in ("binary/plain", "json/protobuf", "x/y"):
         assert "where json/plain is wanted" in await refused(lab, "RunWorkflow", raw("x", encoding))

@@ -82,7 +82,7 @@ class Postgres:
         if not (self.data / "PG_VERSION").exists():
             reachable._initialise()
         self._check_version(reachable.programs)
-        self._forget_stranger()
+        self.forget_stranger()
         return reachable
 
     def _initialise(self) -> None:
@@ -131,16 +131,17 @@ class Postgres:
                 hint="name programs of that version with PG_BIN_DIR, or give the data to them with pg_upgrade",
             )
 
-    def _forget_stranger(self) -> None:
-        """Postgres takes a living process with the pid of its old self for itself, and refuses to start."""
-        lock = self.data / "postmaster.pid"
-        try:
-            pid = int(lock.read_text().split()[0])
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (OSError, ValueError, IndexError):
-            return
-        if os.fsencode(self.data) not in command:
-            lock.unlink()
+    def forget_stranger(self) -> None:
+        """Postgres takes a living process with the pid of its old self for itself, and refuses to start: also one
+        that is killed and not yet reaped, in both of its lock files (seen when all was killed at once)."""
+        for lock in (self.data / "postmaster.pid", self.socket / ".s.PGSQL.5432.lock"):
+            try:
+                pid = int(lock.read_text().split()[0])
+                command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except (OSError, ValueError, IndexError):
+                continue
+            if os.fsencode(self.data) not in command:
+                lock.unlink()
 
     def _ready(self, pid: int) -> bool:
         """It says so, and a connection is taken."""
