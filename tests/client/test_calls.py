@@ -200,7 +200,9 @@ async def test_a_run_that_cannot_hear_is_ended_by_an_abort(temporal: Client, per
         await _attempts(handle, 3)
         with pytest.raises(ControlPlaneError, match="perdure-sweep"):
             # There is no sweep's schedule on this server; ending the run comes first.
-            await perdure.stop("main", "deaf", abort=True)
+            for _ in range(600):  # between two tries of its task, Temporal tells of none
+                await perdure.stop("main", "deaf", abort=True)
+                await asyncio.sleep(0.1)
         described = await handle.describe()
         assert described.status is not None and described.status.name == "TERMINATED"
 
